@@ -1,0 +1,134 @@
+"""Token counts: what a provider reported → one meaning.
+
+``input`` is everything sent, cached tokens inside it; ``output`` everything generated, reasoning inside it. Unknown is
+``None``, never 0. The dict as reported stays in the message under ``usage``; nothing here writes.
+
+* OpenAI Chat: ``prompt_tokens`` (of which ``prompt_tokens_details.cached_tokens``), ``completion_tokens`` (of which
+  ``completion_tokens_details.reasoning_tokens``).
+* OpenAI Responses and Codex: ``input_tokens`` (of which ``input_tokens_details.cached_tokens`` or
+  ``cached_input_tokens``), ``output_tokens`` (of which ``output_tokens_details.reasoning_tokens`` or
+  ``reasoning_output_tokens``).
+* Anthropic: ``input_tokens`` + ``cache_creation_input_tokens`` + ``cache_read_input_tokens`` (the last one is the
+  cached part), ``output_tokens``.
+* Pi: ``input`` + ``cacheWrite`` + ``cacheRead`` (the last one is the cached part), ``output``.
+
+Does not estimate: what nobody reported is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one answer, each ``None`` where not reported."""
+
+    input: int | None = None
+    cached: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over answers: known tokens, and how many of the answers reported any (``reported`` of ``answers``).
+
+    A sum is ``None`` when no answer reported that number.
+    """
+
+    input: int | None = None
+    cached: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+    total: int | None = None
+    reported: int = 0
+    answers: int = 0
+
+
+def _count(value: Any) -> int | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, str):
+        value = int(value) if value.strip().isascii() and value.strip().isdigit() and len(value) < 19 else None
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() and abs(value) < 1e18 else None
+    return value if isinstance(value, int) and 0 <= value < 10**18 else None
+
+
+def _first(usage: Mapping[str, Any], *paths: str) -> int | None:
+    for path in paths:
+        value: Any = usage
+        for key in path.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        if (found := _count(value)) is not None:
+            return found
+    return None
+
+
+def _add(*numbers: int | None) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+def parse(usage: Any) -> Usage | None:
+    """The tokens in one reported ``usage`` dict, or ``None`` if it reports nothing usable.
+
+    >>> parse({"prompt_tokens": "12", "completion_tokens": 3})
+    Usage(input=12, cached=None, output=3, reasoning=None, total=15)
+    """
+    if not isinstance(usage, Mapping):
+        return None
+    read, written = _first(usage, "cache_read_input_tokens", "cacheRead"), None
+    if read is not None or "cache_creation_input_tokens" in usage or "cacheWrite" in usage:
+        written = _first(usage, "cache_creation_input_tokens", "cacheWrite")
+        sent = _add(_first(usage, "input_tokens", "input"), read, written)
+    else:
+        sent = _first(usage, "prompt_tokens", "input_tokens", "input")
+    cached = (
+        read
+        if read is not None
+        else _first(
+            usage,
+            "prompt_tokens_details.cached_tokens",
+            "input_tokens_details.cached_tokens",
+            "cached_input_tokens",
+        )
+    )
+    output = _first(usage, "completion_tokens", "output_tokens", "output")
+    reasoning = _first(
+        usage,
+        "completion_tokens_details.reasoning_tokens",
+        "output_tokens_details.reasoning_tokens",
+        "reasoning_output_tokens",
+    )
+    total = _first(usage, "total_tokens", "totalTokens")
+    total = total if total is not None else _add(sent, output)
+    return None if total is None else Usage(sent, cached, output, reasoning, total)
+
+
+def of(message: Mapping[str, Any]) -> Usage | None:
+    """The tokens one message reports; ``None`` for all that is not an assistant message with usable usage."""
+    return parse(message.get("usage")) if message.get("role") == "assistant" else None
+
+
+def total(messages: Iterable[Mapping[str, Any]]) -> Totals:
+    """The sums over the assistant messages in ``messages``, each counted as often as it is given."""
+    answers, known = 0, []
+    for message in messages:
+        if message.get("role") == "assistant":
+            answers += 1
+            if (usage := of(message)) is not None:
+                known.append(usage)
+    return Totals(
+        input=_add(*(usage.input for usage in known)),
+        cached=_add(*(usage.cached for usage in known)),
+        output=_add(*(usage.output for usage in known)),
+        reasoning=_add(*(usage.reasoning for usage in known)),
+        total=_add(*(usage.total for usage in known)),
+        reported=len(known),
+        answers=answers,
+    )
