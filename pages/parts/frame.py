@@ -1,0 +1,66 @@
+"""The frame around every page: its configuration, the list of pages, and the guard that makes deep links work.
+
+With a ``pages/`` folder on disk, the first deep link after a server start runs that page without ``app.py`` (seen on
+Streamlit 1.67). ``frame()``, the first statement of every page, notices and starts over through the shell.
+
+Does not draw a page's content.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ROOT / "pages" / "parts"
+
+_SHELL = "frame_shell"
+_PAGES = (
+    ("home", "Home", ":material/home:"),
+    ("chat", "Chat", ":material/forum:"),
+    ("sessions", "Sessions", ":material/list:"),
+    ("compare", "Compare", ":material/compare_arrows:"),
+    ("stats", "Stats", ":material/bar_chart:"),
+)
+
+
+def pages() -> list[Any]:
+    """The app's pages for ``st.navigation``; Home is the default and lives at ``/``."""
+    return [
+        st.Page(ROOT / "pages" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "home")
+        for name, title, icon in _PAGES
+        if (ROOT / "pages" / f"{name}.py").exists()
+    ]
+
+
+def page(name: str) -> str:
+    """The path that ``st.switch_page`` and ``st.page_link`` take for the page ``name``: ``page("chat")``."""
+    return str(ROOT / "pages" / f"{name}.py")
+
+
+def configure() -> None:
+    """Set title, the local icon and the wide layout: before navigation, or the browser asks Google for the icon."""
+    st.set_page_config(page_title="Forkbook", page_icon=str(PARTS / "mark.png"), layout="wide")
+
+
+def mark_shell() -> None:
+    """Remember that this visit came through ``app.py``."""
+    st.session_state[_SHELL] = True
+
+
+def frame(title: str | None = None, *, width: Literal["reading", "page"] = "page") -> None:
+    """Make the page whole: through the shell, with the app's style, under the browser title ``title · Forkbook``.
+
+    ``reading`` keeps lines short (chat); ``page`` is for tables and columns.
+    """
+    if not st.session_state.get(_SHELL):
+        configure()
+        st.navigation(pages(), position="hidden")
+        st.rerun()
+    if title:
+        st.set_page_config(page_title=f"{title} · Forkbook")
+    st.logo(str(PARTS / "mark.svg"), size="medium")
+    st.html(PARTS / "style.css")
+    st.html(f"<style>:root {{ --fb-width: {'50rem' if width == 'reading' else '76rem'}; }}</style>")
