@@ -1,0 +1,144 @@
+"""What a model's text may do on a page: be read as Markdown, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from pages.parts.safe_markdown import safe_label, safe_markdown, visible
+
+READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def tokens(text):
+    found = []
+    for token in READER.parse(text):
+        found += [token, *(token.children or [])]
+    return found
+
+
+def shown(text):
+    """The text a reader sees, code included, one entry a block."""
+    return [
+        "".join(child.content or ("\n" if child.type == "softbreak" else "") for child in token.children)
+        if token.type == "inline"
+        else token.content.rstrip("\n")
+        for token in READER.parse(safe_markdown(text))
+        if token.type in ("inline", "fence", "code_block")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "costs $5 and $7",
+        "Pay $5, keep $2.",
+        "$$x^2$$ and \\$ kept",
+        ":red[boo] :smile: :material/home: 1:30",
+        "email:example@host.org",
+        "a::b :::note :100: 12:30:45",
+        "![cat](https://example.org/cat.png)",
+        "![cat][ref]",
+        "<b>bold</b> <img src=x onerror=alert(1)> <!-- note --> <script>alert(2)</script>",
+        "x < y and a <- b",
+        "an odd ` backtick and ``two",
+    ],
+)
+def test_what_streamlit_would_interpret_is_shown_as_typed(text):
+    assert shown(text) == [text.replace("\\$", "$")]
+
+
+def test_headings_lists_links_and_emphasis_stay_markdown():
+    kinds = {token.type for token in tokens(safe_markdown("# A\n\n- **b** *c*\n- [d](https://example.org)\n\n> e"))}
+
+    assert {"heading_open", "bullet_list_open", "strong_open", "em_open", "link_open", "blockquote_open"} <= kinds
+
+
+def test_a_table_stays_a_table():
+    assert "table_open" in {token.type for token in tokens(safe_markdown("| a | b |\n| - | - |\n| $1 | `c` |"))}
+
+
+def test_an_address_stays_a_link_with_its_colon():
+    assert safe_markdown("see http://localhost:8000/a:b?c=1") == "see http://localhost:8000/a:b?c=1"
+    assert safe_markdown("<https://example.org/a>") == "<https://example.org/a>"
+
+
+def test_code_is_shown_without_added_characters():
+    code = 'let v = vec![1];\necho "$HOME" $x$ :red[a]\n<b>'
+
+    assert shown(f"```rust\n{code}\n```") == [code]
+    assert shown("run `echo $HOME :smile: <b>` now") == ["run echo $HOME :smile: <b> now"]
+
+
+def test_a_code_block_of_a_list_item_is_code_and_the_next_item_keeps_its_number():
+    assert safe_markdown("1. do\n   ```sh\n   ls $x\n   ```\n2. then") == "1. do\n\n````sh\nls $x\n````\n\n2. then"
+
+
+def test_a_block_that_is_not_closed_is_code_to_its_end():
+    assert shown("```py\nx = '$1'\n![a](b)") == ["x = '$1'\n![a](b)"]
+
+
+def test_a_fence_inside_a_longer_fence_is_code():
+    assert shown("````md\n```py\nx\n```\n````") == ["```py\nx\n```"]
+
+
+def test_a_diagram_is_shown_as_its_source():
+    assert safe_markdown("```mermaid\ngraph TD\n```") == "\n````text\ngraph TD\n````\n"
+    assert safe_markdown("~~~ Mermaid {x}\ngraph TD\n~~~") == "\n```text\ngraph TD\n```\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- a\n  ```\n![x](https://evil.example/)",
+        "    ```\n![x](https://evil.example/)",
+        "foo\n14. bar\n    ```\n    ![x](https://evil.example/)",
+        "`open\n\n![x](https://evil.example/) `",
+        "a | b\n-|-\n` | ![x](https://evil.example/) `",
+        "- ```\n  code\n  ```\n  ![x](https://evil.example/)",
+        "> ```\n![x](https://evil.example/)",
+        "[![x](https://evil.example/)](https://evil.example/)",
+        "\\\\![x](https://evil.example/)",
+        "\\`![x](https://evil.example/)`",
+        "<div>\n![x](https://evil.example/)",
+        "```a`b\n![x](https://evil.example/)\n```",
+    ],
+)
+def test_no_place_for_an_image_lets_it_load(text):
+    assert "image" not in {token.type for token in tokens(safe_markdown(text))}
+
+
+PIECES = st.sampled_from(
+    "` `` ``` ~~~ | \\ ! [ ] ( ) * # $ a <b> <!-- $x$ :red[a] :smile: ![x](https://e.example/)".split()
+    + ["\n", "\n\n", "\t", " ", "  ", "    ", "- ", "> ", "1. ", "14. ", "-|-\n"]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+@example("![x](https://e.example/)```")
+def test_no_text_makes_an_image_or_html(text):
+    kinds = {token.type for token in tokens(safe_markdown(text))}
+
+    assert not kinds & {"image", "html_block", "html_inline"}
+
+
+@given(st.text())
+def test_any_text_can_be_sent_to_a_browser(text):
+    safe_markdown(text).encode("utf-8")
+    visible(text).encode("utf-8")
+    assert "\n" not in safe_label(text)
+
+
+def test_half_an_emoji_and_control_characters_are_named():
+    assert visible("a\ud83d b\x1b[2J c\u202ed") == "a\ufffd b␛[2J c⟦U+202E⟧d"
+
+
+def test_a_label_is_one_line_with_every_mark_escaped():
+    assert safe_label("<b>t</b>\n :red[x] $y$") == "\\<b\\>t\\<\\/b\\> \\:red\\[x\\] \\$y\\$"
+    assert safe_label("12. one two three", limit=9) == "12\\. one…"
+
+
+def test_a_picture_code_in_a_label_is_parted():
+    assert safe_label(":streamlit:") == "\\:\u2060streamlit\\:"
