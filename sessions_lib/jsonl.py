@@ -27,7 +27,7 @@ import re
 import stat
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -429,9 +429,13 @@ def _open_to_append(path: Path, create: bool) -> tuple[int, bool]:
             raise
         descriptor, is_new = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600), True
         os.fchmod(descriptor, 0o600)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file")
+    if mode & 0o077:  # written by a program that does not mind who reads it
+        with suppress(OSError):  # another account's file: its owner decides
+            os.fchmod(descriptor, 0o600)
     return descriptor, is_new
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Container
 
 from sessions_lib.errors import InvalidSessionId
 
@@ -60,10 +60,10 @@ def id_from_title(title: str) -> str:
     return slug if slug and is_id(slug) else f"session-{slug}".rstrip("-")
 
 
-def unique_id(wanted: str, taken: Callable[[str], bool]) -> str:
-    """``wanted``, or ``wanted-2``, ``wanted-3``…: the first for which ``taken`` says no."""
+def unique_id(wanted: str, taken: Container[str]) -> str:
+    """``wanted``, or ``wanted-2``, ``wanted-3``…: the first whose lower-case form is not ``taken``."""
     candidate, number = wanted, 2
-    while taken(candidate):
+    while candidate.lower() in taken:
         candidate = f"{wanted[: MAX_ID - 8]}-{number}"
         number += 1
     return candidate

@@ -1,0 +1,558 @@
+"""A session: one conversation, in memory or as two files of a folder.
+
+The format, version 1. ``ID.jsonl`` holds the messages, one a line (see ``jsonl``); ``ID.meta.json`` holds title, tags,
+lineage and settings (see ``metadata``). A session exists if either file does. The messages are the truth: metadata that
+is missing, damaged or old never hides or changes them. Ids are those of ``names.check_id``.
+
+* Appending: under the session's lock, one write, on disk when it returns; then memory, never before. The file only
+  grows; merge and repair go by sibling and rename and keep the original in ``.trash``.
+* Reading and forking never wait and never write. ``refresh`` reads what others added.
+* A fork is a copy of the prefix's bytes under a new id; ids are kept, the parent is untouched.
+* Metadata has a lock of its own, so that a running session can be tagged; each change reads the file again first.
+
+Does not call a model, list a folder or search: that is for ``agent``, ``listing`` and ``manager``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import calls, jsonl, locks, merging, messages, metadata, names, times, trash
+from sessions_lib.content import Message
+from sessions_lib.errors import (
+    ForkPointForbidden,
+    InvalidMessage,
+    SessionError,
+    SessionExists,
+    SessionNotFound,
+    StorageError,
+)
+from sessions_lib.jsonl import DamagedLine
+
+SUFFIX = ".jsonl"
+_INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What reading found: damaged lines, unanswered calls, lines read in spite of a fault, what a fork left out.
+
+    ``left_out`` counts the parent's messages behind the fork point; ``metadata`` says why metadata could not be read.
+    """
+
+    damaged: list[DamagedLine] = field(default_factory=list)
+    unanswered: list[calls.Call] = field(default_factory=list)
+    repaired: list[DamagedLine] = field(default_factory=list)
+    left_out: int = 0
+    metadata: str | None = None
+
+
+class Session:
+    """One conversation. ``Session(name="…")`` is in memory until saved; one of a manager writes through."""
+
+    def __init__(self, name: str | None = None) -> None:
+        """A new, empty session in memory, titled ``name``."""
+        self._id = names.id_from_title(name) if name else names.random_id()
+        self._folder: Path | None = None
+        self._meta = metadata.Metadata({"title": name, "created": times.now()} if name else {"created": times.now()})
+        self._lines: jsonl.Lines | None = jsonl.Lines()
+        self._stamp: tuple[int, int, int] | None = None  # inode, size, mtime_ns of the file as it was read
+        self._left_out = 0
+        self._lock: locks.Lock | None = None
+        self._mutex = threading.Lock()
+
+    @classmethod
+    def open(cls, folder: Path, session_id: str) -> Session:
+        """The session ``session_id`` of ``folder``; ``SessionNotFound`` if neither of its files is there."""
+        session = cls.__new__(cls)
+        session._id, session._folder = names.check_id(session_id), Path(folder)
+        session._lines, session._stamp, session._left_out = None, None, 0
+        session._lock, session._mutex = None, threading.Lock()
+        if not os.path.lexists(session._file) and not os.path.lexists(session._meta_file):
+            raise SessionNotFound(session_id)
+        session._meta = metadata.read(session._meta_file)
+        session._stamp = session._file_stamp()
+        return session
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._id
+
+    @property
+    def title(self) -> str:
+        """The title a person gave, else the first prompt on one line, else the id."""
+        return self._meta.title or names.title_from(messages.first_prompt(self.messages)) or self._id
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags, in the order they were added."""
+        return self._meta.tags
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """A copy of the metadata, unknown keys included."""
+        return dict(self._meta.values)
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the session this one was forked from, or ``None``."""
+        return self._meta.parent
+
+    @property
+    def inherited(self) -> int:
+        """How many of the messages were copied from the parent."""
+        return min(self._meta.inherited, len(self.messages))
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the messages, or ``None`` in memory; it need not exist before the first message."""
+        return self._file if self._folder else None
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages in order, as last read or written; ``refresh`` reads what others added."""
+        return self._loaded.messages
+
+    @property
+    def turns(self) -> list[list[Message]]:
+        """The messages cut into turns: a prompt and all that answers it."""
+        return messages.turns(self.messages)
+
+    @property
+    def report(self) -> Report:
+        """What was found when the session was read."""
+        lines = self._loaded
+        unanswered = calls.pair(lines.messages).unanswered
+        return Report(lines.damaged, unanswered, lines.glued, self._left_out, self._meta.fault)
+
+    def __repr__(self) -> str:
+        return f"<Session {self._id!r} {'in memory' if self._folder is None else self._folder}>"
+
+    # ------------------------------------------------------------ reading
+
+    @property
+    def _file(self) -> Path:
+        assert self._folder is not None
+        return self._folder / (self._id + SUFFIX)
+
+    @property
+    def _meta_file(self) -> Path:
+        assert self._folder is not None
+        return self._folder / (self._id + metadata.SUFFIX)
+
+    def _file_stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self._file, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(self._file, f"cannot be read ({error.strerror or error})") from error
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    @property
+    def _loaded(self) -> jsonl.Lines:
+        if self._lines is None:
+            with self._mutex:
+                if self._lines is None:
+                    self._lines = self._read()
+        return self._lines
+
+    def _read(self, start: int = 0, line_number: int = 1) -> jsonl.Lines:
+        self._stamp = stamp = self._file_stamp()
+        if stamp is None:
+            return jsonl.Lines()
+        try:
+            return jsonl.read(self._file, start, line_number)
+        except FileNotFoundError as error:
+            raise self._gone() from error
+        except OSError as error:
+            raise StorageError(self._file, f"cannot be read ({error.strerror or error})") from error
+
+    def refresh(self) -> bool:
+        """Read what others added since; True if there was anything. ``SessionNotFound`` if it was deleted."""
+        if self._folder is None:
+            return False
+        with self._mutex:
+            return self._refresh()
+
+    def _refresh(self) -> bool:
+        was, now = self._stamp, self._file_stamp()
+        self._check_exists(was, now)
+        fresh_meta = metadata.read(self._meta_file)
+        changed = fresh_meta != self._meta
+        self._meta = fresh_meta
+        if self._lines is None or was == now:
+            return changed
+        lines = self._lines
+        grew = was and now and was[0] == now[0] and now[1] > was[1] == lines.size
+        if grew and self._ends_in_newline(lines.size):
+            added = self._read(lines.size, lines.line_count + 1)
+            lines.messages += added.messages
+            lines.damaged += added.damaged
+            lines.glued += added.glued
+            lines.ends.extend(added.ends)
+            lines.line_numbers.extend(added.line_numbers)
+            lines.size, lines.line_count = added.size, added.line_count
+        else:
+            again = self._read()
+            lines.messages[:] = again.messages
+            lines.damaged, lines.glued, lines.ends = again.damaged, again.glued, again.ends
+            lines.line_numbers, lines.size, lines.line_count = again.line_numbers, again.size, again.line_count
+        return True
+
+    def _ends_in_newline(self, size: int) -> bool:
+        if not size:
+            return True
+        try:
+            with self._file.open("rb") as file:
+                file.seek(size - 1)
+                return file.read(1) == b"\n"
+        except OSError:
+            return False
+
+    def _check_exists(self, was: tuple[int, int, int] | None, now: tuple[int, int, int] | None) -> None:
+        if now is None and (was is not None or not os.path.lexists(self._meta_file)):
+            raise self._gone()
+
+    def _gone(self) -> SessionError:
+        if self._folder is not None and not self._folder.is_dir():
+            return StorageError(self._folder, "the folder is not there any more", "Bring it back, then retry.")
+        return SessionNotFound(
+            self._id,
+            f"Session {self._id!r} was deleted while it was open; nothing was written. "
+            f"See: forkbook restore {self._id}",
+        )
+
+    # ------------------------------------------------------------ writing
+
+    def hold(self, timeout: float = 1.0) -> locks.Lock:
+        """Take the session's lock for a run; ``SessionLocked`` if another writer has it for ``timeout`` seconds.
+
+        Until it is released, from any thread, this object appends under it. What others had added is read first.
+        In memory there is nobody to lock out: a lock of no file is returned.
+        """
+        if self._folder is None:
+            return locks.NoLock(self._id)
+        lock = locks.Lock(locks.lock_path(self._folder, self._id), self._id, timeout)
+        try:
+            self.refresh()
+        except SessionError:
+            lock.release()
+            raise
+        self._lock = lock
+        return lock
+
+    def append(self, message: Mapping[str, Any]) -> Message:
+        """Add ``message`` and return it as stored, with ``id`` and ``timestamp`` where it had none.
+
+        On disk when it returns. ``InvalidMessage``, ``SessionLocked``, ``SessionNotFound`` (deleted while open) and
+        ``StorageError`` leave file and memory as they were.
+        """
+        return self.extend([message])[0]
+
+    def extend(self, added: Iterable[Mapping[str, Any]]) -> list[Message]:
+        """Add several messages in one write: all of them or, with the errors of ``append``, none."""
+        stored = [_as_stored(message) for message in added]
+        if not stored:
+            return []
+        with self._mutex:
+            if self._folder is None:
+                self._remember(stored, 0)
+                return stored
+            if self._lock is not None and self._lock.is_held:
+                self._write(stored)
+            else:
+                with locks.Lock(locks.lock_path(self._folder, self._id), self._id):
+                    self._write(stored)
+        return stored
+
+    def _write(self, stored: list[Message]) -> None:
+        self._refresh()
+        try:
+            size = jsonl.append(self._file, stored, create=self._stamp is None)
+        except FileNotFoundError as error:
+            raise self._gone() from error
+        self._remember(stored, size)
+
+    def _remember(self, stored: list[Message], size: int) -> None:
+        lines = self._lines
+        if lines is not None:
+            if lines.is_torn:  # the write has ended that line: it is damaged for good
+                torn = lines.damaged[-1]
+                lines.damaged[-1] = DamagedLine(torn.line, "not JSON, perhaps cut off", "not JSON")
+            widths = [len(jsonl.encode(message)) + 1 for message in stored] if self._folder else [0] * len(stored)
+            end = size - sum(widths)
+            for width in widths:
+                end += width
+                lines.line_count += 1
+                lines.ends.append(end)
+                lines.line_numbers.append(lines.line_count)
+            lines.messages += stored
+            lines.size = size
+        if self._folder is not None:
+            self._stamp = self._file_stamp()
+
+    def update_meta(self, changes: Mapping[str, Any]) -> None:
+        """Set the given keys of the metadata; ``None`` removes one. What other windows changed meanwhile stays."""
+        self._change_meta(lambda values: {**values, **changes})
+
+    def rename(self, title: str) -> None:
+        """Give the session a title; a blank one takes the title away, and the first prompt is shown again."""
+        self.update_meta({"title": str(messages.clean(title)) if title.strip() else None})
+
+    def add_tag(self, tag: str) -> None:
+        """Add ``tag``; one that differs only by case or blanks is the same tag."""
+        self._change_meta(lambda values: {**values, "tags": metadata.with_tag(metadata.Metadata(values).tags, tag)})
+
+    def remove_tag(self, tag: str) -> None:
+        """Take ``tag`` away, in whatever case it is written."""
+        self._change_meta(lambda values: {**values, "tags": metadata.without_tag(metadata.Metadata(values).tags, tag)})
+
+    def _change_meta(self, change: Any) -> None:
+        if self._folder is None:
+            self._meta = metadata.Metadata(change(dict(self._meta.values)))
+            return
+        with locks.Lock(locks.lock_path(self._folder, self._id, ".meta"), self._id):
+            self._check_exists(self._stamp, self._file_stamp())
+            current = metadata.read(self._meta_file)
+            metadata.check_writable(self._meta_file, current)
+            values = change({"id": self._id, "created": times.now()} if not current.values else dict(current.values))
+            content = metadata.encode(values)
+            if current.fault:
+                trash.put(self._folder, self._id, "metadata", [self._meta_file])
+            jsonl.replace(self._meta_file, content)
+            self._meta = metadata.read(self._meta_file)
+
+    # ------------------------------------------------------------ forks
+
+    def fork(self, new_id: str | None = None, at: int | None = None, title: str | None = None) -> Session:
+        """A new session that starts as a copy of the first ``at`` messages (default: the last allowed point).
+
+        The prefix's bytes are copied, ids and times kept, the parent untouched. Tags and settings are taken over.
+        ``ForkPointForbidden`` names the nearest allowed points; ``SessionExists`` if ``new_id`` is taken. The new
+        session's ``report`` says what was left out. Never waits: a running session can be forked.
+        """
+        self.refresh()
+        at = self._checked_fork_point(at)
+        meta = self._fork_meta(at, title)
+        child = self._fork_in_memory(new_id, at, meta) if self._folder is None else self._fork_file(new_id, at, meta)
+        child._left_out = len(self.messages) - at
+        return child
+
+    def _checked_fork_point(self, at: int | None) -> int:
+        if at is None:
+            return calls.last_fork_point(self.messages)
+        if not calls.is_fork_point(self.messages, at):
+            raise ForkPointForbidden(self._id, at, calls.nearest_fork_points(self.messages, at))
+        return at
+
+    def _fork_meta(self, at: int, title: str | None) -> dict[str, Any]:
+        kept = {key: value for key, value in self._meta.values.items() if key in _INHERITED_SETTINGS}
+        message_id = messages.identities(self.messages[:at])[-1] if at else None
+        return {
+            "title": title or f"{self.title} · from message {at}",
+            **kept,
+            "created": times.now(),
+            "forked_from": {"session": self._id, "messages": at, "message_id": message_id},
+        }
+
+    def _fork_in_memory(self, new_id: str | None, at: int, meta: dict[str, Any]) -> Session:
+        child = Session()
+        child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"
+        child._meta = metadata.Metadata(meta)
+        child._remember([jsonl.decode(jsonl.encode(message)) for message in self.messages[:at]], 0)
+        return child
+
+    def _fork_file(self, new_id: str | None, at: int, meta: dict[str, Any]) -> Session:
+        assert self._folder is not None
+        folder, lines = self._folder, self._loaded
+        child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta)
+        if at:
+            try:
+                jsonl.copy_prefix(self._file, folder / (child_id + SUFFIX), lines.ends[at - 1])
+            except (OSError, SessionError) as error:
+                (folder / (child_id + metadata.SUFFIX)).unlink(missing_ok=True)
+                if isinstance(error, SessionError):
+                    raise
+                raise SessionExists(child_id) if isinstance(error, FileExistsError) else self._gone() from error
+        return Session.open(folder, child_id)
+
+    # ------------------------------------------------------------ joining
+
+    def merge(self, other: Session) -> None:
+        """Take in what only ``other`` has: the shared start once, then whole turns by time (see ``merging``).
+
+        Changes this session, never ``other``; a second merge changes nothing. The original goes to ``.trash``.
+        """
+        if other._folder is not None and other.id == self.id and other._folder == self._folder:
+            return
+        other.refresh()
+        if self._folder is None:
+            with self._mutex:
+                self._lines = _as_lines(merging.merge(self.messages, other.messages))
+        else:
+            self._merge_file(other)
+        sources = [*self.meta.get("merged_from", []), other.id]
+        self.update_meta({"merged_from": list(dict.fromkeys(sources))})
+
+    def _merge_file(self, other: Session) -> None:
+        was_held = self._lock is not None and self._lock.is_held
+        lock = self._lock if was_held else self.hold()
+        assert lock is not None
+        try:
+            self.refresh()
+            merged = merging.merge(self.messages, other.messages)
+            if len(merged) != len(self.messages):
+                self._replace_file(merged, "merged")
+        finally:
+            if not was_held:
+                lock.release()
+
+    def _replace_file(self, new: Sequence[Message], kind: str) -> None:
+        assert self._folder is not None
+        content = b"".join(jsonl.encode(message) + b"\n" for message in new)
+        if self._stamp is None:
+            jsonl.write_new(self._file, content)
+        else:
+            trash.put(self._folder, self._id, kind, [self._file], keep=True)
+            jsonl.replace(self._file, content)
+        with self._mutex:
+            self._lines = self._read()
+
+    def import_from(self, other: Session) -> int:
+        """Append the messages of ``other`` that this session does not have, ids kept; how many there were."""
+        other.refresh()
+        known = set(messages.identities(self.messages))
+        missing = [m for m in merging.with_identities(other.messages) if m["id"] not in known]
+        self.extend(missing)
+        return len(missing)
+
+    # ------------------------------------------------------------ files to give away
+
+    def export(self, path: str | Path, format: str = "markdown", **options: Any) -> Path:
+        """Write the session to ``path`` (0600) as ``markdown``, ``json``, ``jsonl``, ``html`` or ``finetune``."""
+        from sessions_lib import export  # loaded when first used: listing and chatting need none of it
+
+        return export.write(Path(path), export.export(self.messages, {**self.meta, "id": self.id}, format, **options))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the session to ``path`` as one JSON document; one without a title takes the file's name as title."""
+        if self._meta.title is None:
+            self.rename(Path(path).stem)
+        return self.export(path, "json")
+
+    def load(self, path: str | Path) -> None:
+        """Read ``path`` into this empty session: a JSON document of ours, or any ``.jsonl`` of messages.
+
+        ``SessionError`` if this session has messages already or the file holds none; nothing is changed then.
+        """
+        if self.messages:
+            raise SessionError(
+                f"Session {self._id!r} has {len(self.messages)} messages; loading would mix two conversations. "
+                "Load into a new session, or use import_from."
+            )
+        found, meta = read_document(Path(path))
+        self.extend(found)
+        kept = {key: value for key, value in meta.items() if key not in ("id", "version", "forked_from")}
+        self.update_meta(
+            {"title": Path(path).stem, **kept, **({"title": self._meta.title} if self._meta.title else {})}
+        )
+
+
+def _as_stored(message: Mapping[str, Any]) -> Message:
+    if not messages.is_message(message):
+        raise InvalidMessage("A message is a dict with a string 'role'; this is none. Nothing was stored.")
+    # Through bytes and back: memory holds exactly what a reader of the file will see.
+    stored: Message = jsonl.decode(jsonl.encode(messages.stamped(message)))
+    return stored
+
+
+def _as_lines(found: Sequence[Message]) -> jsonl.Lines:
+    numbers = array("q", range(1, len(found) + 1))
+    return jsonl.Lines(messages=list(found), ends=array("q", [0] * len(found)), line_numbers=numbers)
+
+
+def read_document(path: Path) -> tuple[list[Message], dict[str, Any]]:
+    """The messages and metadata in a file that ``save``, an export or another program wrote as JSON or JSONL."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise StorageError(path, f"cannot be read ({error.strerror or error})", "Check the path.") from error
+    try:
+        document = jsonl.decode(raw)
+    except ValueError:
+        document = None
+    meta: dict[str, Any] = {}
+    if isinstance(document, dict) and isinstance(document.get("messages"), list):
+        meta = document["meta"] if isinstance(document.get("meta"), dict) else {}
+        document = document["messages"]
+    if isinstance(document, list):
+        found = [m for m in document if messages.is_message(m)]
+        damaged = len(document) - len(found)
+    else:
+        lines = jsonl.read(path)
+        found, damaged = lines.messages, len(lines.damaged)
+    if not found or damaged:
+        what = f"{damaged} entries that are no messages" if damaged else "no messages"
+        raise SessionError(f"{path} holds {what}; nothing was loaded. To keep what is good: forkbook import {path}")
+    return found, meta
+
+
+def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any]) -> str:
+    """Make ``ID.meta.json`` for a new session and return its id: exactly ``wanted``, else one made of ``base``.
+
+    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike.
+    """
+    make_folder(folder)
+    while True:
+        taken = ids_in(folder, lower=True)
+        if wanted is not None and names.check_id(wanted).lower() in taken:
+            raise SessionExists(wanted)
+        new_id = wanted or names.unique_id(base, taken)
+        values = {"id": new_id, **meta}
+        if new_id != (wanted or base) and "forked_from" in meta:
+            values["title"] = f"{meta['title']} ({new_id.rsplit('-', 1)[-1]})"
+        try:
+            jsonl.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
+        except FileExistsError as error:
+            if wanted is not None:
+                raise SessionExists(wanted) from error
+            continue
+        return new_id
+
+
+def ids_in(folder: Path, *, lower: bool = False) -> set[str]:
+    """The ids that have a file in ``folder``."""
+    try:
+        with os.scandir(folder) as entries:
+            found = {
+                entry.name.removesuffix(suffix)
+                for entry in entries
+                for suffix in (SUFFIX, metadata.SUFFIX)
+                if entry.name.endswith(suffix)
+            }
+    except FileNotFoundError:
+        return set()
+    except OSError as error:
+        raise StorageError(folder, f"cannot be read ({error.strerror or error})") from error
+    return {name.lower() if lower else name for name in found if names.is_id(name)}
+
+
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` for its owner alone (0700); one that is there and empty is closed to others too."""
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077 and not any(os.scandir(folder)):
+            folder.chmod(0o700)
+    except OSError as error:
+        raise StorageError(folder, f"cannot be used as the folder of sessions ({error.strerror or error})") from error
