@@ -204,7 +204,7 @@ def call(tools: Iterable[Tool], called: Call, history: Sequence[Message] = ()) -
     try:
         text, is_error = _text(found.function(**checked)), False
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of a tool is a result for the model
-        text, is_error = f"{type(error).__name__}: {error}".rstrip(": "), True
+        text, is_error = _failure(error), True
     duration_ms = round((time.perf_counter() - started) * 1000)
     return result(called, text, effect=found.effect, is_error=is_error, duration_ms=duration_ms)
 
@@ -220,6 +220,12 @@ def result(called: Call, text: str, *, effect: bool, is_error: bool = True, dura
         "effect": effect,
     }
     return message if duration_ms is None else {**message, "duration_ms": duration_ms}
+
+
+def _failure(error: BaseException) -> str:
+    if isinstance(error, SessionError):
+        return str(error)  # already a sentence for whoever reads it
+    return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def _text(value: Any) -> str:
