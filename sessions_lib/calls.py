@@ -144,22 +144,17 @@ def pair(messages: Sequence[Message]) -> Pairing:
     return Pairing(steps, orphans, duplicates)
 
 
+def unknown_outcome(call: Call) -> Message:
+    """The error result for a call that nobody answered."""
+    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": UNKNOWN_OUTCOME, "is_error": True}
+
+
 def settle(messages: Sequence[Message]) -> list[Message]:
     """The error results that the calls of the last assistant message still lack, in call order."""
     last = next((i for i in range(len(messages) - 1, -1, -1) if messages[i].get("role") == "assistant"), None)
     if last is None:
         return []
-    return [
-        {
-            "role": "tool",
-            "tool_call_id": call.id,
-            "name": call.name,
-            "content": UNKNOWN_OUTCOME,
-            "is_error": True,
-        }
-        for call in pair(messages).unanswered
-        if call.message == last
-    ]
+    return [unknown_outcome(call) for call in pair(messages).unanswered if call.message == last]
 
 
 def is_fork_point(messages: Sequence[Message], at: int) -> bool:

@@ -324,7 +324,7 @@ def read(path: Path, start: int = 0, line_number: int = 1) -> Lines:
 def _read_block(lines: Lines, offset: int, block: bytes) -> None:
     try:
         records = _decoder.decode_lines(block)
-        are_messages = all(type(r) is dict and type(role := r.get("role")) is str and role for r in records)
+        are_messages = all(type(r) is dict and type(r.get("role")) is str for r in records)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
         are_messages, records = False, []
     count = block.count(b"\n") + (not block.endswith(b"\n"))

@@ -39,8 +39,8 @@ def stamped(message: Mapping[str, Any]) -> Message:
 
 
 def is_message(value: Any) -> bool:
-    """True for an object with a string ``role`` that is not empty."""
-    return isinstance(value, dict) and isinstance(value.get("role"), str) and value["role"] != ""
+    """True for an object with a string ``role``."""
+    return isinstance(value, dict) and isinstance(value.get("role"), str)
 
 
 def has_id(message: Mapping[str, Any]) -> bool:
