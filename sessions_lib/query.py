@@ -123,6 +123,15 @@ def literal(text: str) -> Query:
     return Query(text=text, phrases=(phrase,) if phrase else ())
 
 
+def tokens(text: str) -> list[str]:
+    """The words, phrases and filters of ``text`` one by one, as they were typed.
+
+    >>> tokens('tide "low water" tag:sea')
+    ['tide', '"low water"', 'tag:sea']
+    """
+    return [token for token, *_ in _tokens(text)]
+
+
 def _tokens(text: str) -> Iterator[tuple[str, str, str, bool]]:
     """Each token of ``text`` as (token, filter name or "", value, was it in quotes)."""
     at = 0
