@@ -173,6 +173,8 @@ class Agent:
                     return
                 yield from self._run_tools(made, stop)
             except Stopped as stopped:
+                if stopped.message is not None:
+                    yield MessageStored(stopped.message)
                 yield _finished(stopped.message or message, interrupted=True)
                 return
         raise StepLimitReached(self.max_steps)
@@ -195,17 +197,21 @@ class Agent:
         except Stopped as stopped:
             stopped.message = self._keep(answer, started, first_token_ms)
             raise
-        except BaseException as error:
-            # A broken connection, Ctrl-C, or the iterator was closed: what was said is kept, then the error goes on.
+        except (GeneratorExit, KeyboardInterrupt):
+            self._keep(answer, started, first_token_ms)
+            raise
+        except SessionError:
             # A connection that breaks after the provider said why it ended has broken nothing.
-            if not (isinstance(error, ProviderError) and answer.is_whole):
-                self._keep(answer, started, first_token_ms)
+            if not answer.is_whole:
+                if (kept := self._keep(answer, started, first_token_ms)) is not None:
+                    yield MessageStored(kept)
                 raise
         finally:
             chunks.close()
             self.endpoint = model_call.endpoint
         if not answer.is_whole:
-            kept = self._keep(answer, started, first_token_ms)
+            if (kept := self._keep(answer, started, first_token_ms)) is not None:
+                yield MessageStored(kept)
             raise ProviderError(_broken(self.endpoint.name, kept is not None))
         for notice in model_call.notices:
             yield Notice(notice)
