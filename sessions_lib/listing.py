@@ -207,12 +207,15 @@ def newest_first(rows: list[SessionInfo]) -> list[SessionInfo]:
 
 def passes(asked: Query, row: SessionInfo) -> bool:
     """True if the session passes the part of the query that is about sessions."""
-    if (asked.is_fork and row.parent is None) or (asked.has_error and not row.errors):
+    if (asked.is_fork and row.parent is None) or (asked.not_fork and row.parent is not None):
         return False
-    if (asked.has_damage and not (row.damaged or row.fault)) or (asked.untagged and row.tags):
+    if (asked.has_error and not row.errors) or (asked.has_damage and not (row.damaged or row.fault)):
+        return False
+    if asked.untagged and row.tags:
         return False
     return (
         all(any(query.name_matches(wanted, tag) for tag in row.tags) for wanted in asked.tags)
+        and (not asked.any_tags or any(query.name_matches(w, tag) for w in asked.any_tags for tag in row.tags))
         and not any(query.name_matches(unwanted, tag) for unwanted in asked.not_tags for tag in row.tags)
         and all(any(query.name_matches(wanted, tool) for tool in row.tools) for wanted in asked.tools)
         and (not asked.models or any(query.name_matches(m, model) for m in asked.models for model in row.models))

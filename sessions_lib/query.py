@@ -9,9 +9,10 @@ One meaning for the library, the command line and the pages:
 * ``role:user``, ``after:2026-03-01`` (that day or later), ``before:2026-03-01`` (earlier than that day),
   ``on:2026-03-01`` are about the **message**. Days are those of the zone given; ``2026-03`` and ``2026`` are a month
   and a year. Several roles: any of them.
-* ``tag:python`` ``-tag:draft`` ``untagged:`` ``model:gpt-5`` ``tool:buy`` ``is:fork`` ``has:error`` ``has:damage``
-  ``verdict:better`` are about the **session**. A name is a whole name unless it ends in ``*``; names with blanks go in
-  quotes: ``tag:"night shift"``. Several tags or tools: all of them; several models or verdicts: any of them.
+* ``tag:python`` ``-tag:draft`` ``untagged:`` ``model:gpt-5`` ``tool:buy`` ``is:fork`` ``-is:fork`` ``has:error``
+  ``has:damage`` ``verdict:better`` are about the **session**. A name is a whole name unless it ends in ``*``; names
+  with blanks go in quotes: ``tag:"night shift"``. Several tags or tools: all of them; several models or verdicts: any
+  of them.
 * What is no filter is a word: ``http://x``, ``after:lunch``; ``Query.notes`` then says so. A blank query finds nothing.
 
 Words are looked for in what was said, in reasoning, tool names, arguments and results (``content.searchable``), and in
@@ -37,7 +38,13 @@ _QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»"}
 _FILTER = re.compile(r"(-?[a-z]+):", re.IGNORECASE)
 _NAMED = {"tag": "tags", "-tag": "not_tags", "model": "models", "tool": "tools", "role": "roles", "verdict": "verdicts"}
 _DAYS = ("after", "before", "on")
-_CLAIMS = {"is:fork": "is_fork", "has:error": "has_error", "has:damage": "has_damage", "is:untagged": "untagged"}
+_CLAIMS = {
+    "is:fork": "is_fork",
+    "-is:fork": "not_fork",
+    "has:error": "has_error",
+    "has:damage": "has_damage",
+    "is:untagged": "untagged",
+}
 _SPACES = re.compile(r"\s+")
 # Vowel signs and voicing marks make another letter; what has one of these classes is no accent.
 _NOT_ACCENTS = (0, 7, 8, 9)
@@ -45,7 +52,10 @@ _NOT_ACCENTS = (0, 7, 8, 9)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked for. ``words``, ``phrases`` and names are folded; ``since`` is included, ``until`` is not."""
+    """What is asked for. ``words``, ``phrases`` and names are folded; ``since`` is included, ``until`` is not.
+
+    ``any_tags`` (one of them is enough) is not typed: the pages set it.
+    """
 
     text: str = ""
     words: tuple[str, ...] = ()
@@ -55,11 +65,13 @@ class Query:
     until: datetime | None = None
     tags: tuple[str, ...] = ()
     not_tags: tuple[str, ...] = ()
+    any_tags: tuple[str, ...] = ()
     untagged: bool = False
     models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
     is_fork: bool = False
+    not_fork: bool = False
     has_error: bool = False
     has_damage: bool = False
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -80,11 +92,13 @@ class Query:
         return bool(
             self.tags
             or self.not_tags
+            or self.any_tags
             or self.untagged
             or self.models
             or self.tools
             or self.verdicts
             or self.is_fork
+            or self.not_fork
             or self.has_error
             or self.has_damage
         )
