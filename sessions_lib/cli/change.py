@@ -1,0 +1,193 @@
+"""Commands that make, mark, fork and remove sessions: ``new``, ``fork``, ``tag``, ``delete``, ``restore``, ``purge``.
+
+``delete`` and ``purge`` take the exact id and ask first; what cannot be asked is not done.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import ExactId, Folder, Json, SessionName, Yes
+from sessions_lib.errors import SessionError, SessionNotFound
+
+if TYPE_CHECKING:
+    from sessions_lib.listing import SessionInfo
+    from sessions_lib.manager import Purgeable, SessionManager
+
+
+def new(
+    title: Annotated[str | None, typer.Argument(metavar="[TITLE]", help="Any text; the id is made from it.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Tag it; may be repeated.")
+    ] = None,
+    session_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Exactly this id.")] = None,
+    folder: Folder = None,
+) -> None:
+    """Make an empty session and print its id.
+
+    Example: forkbook new "Project review" --tag python
+    """
+    made = options.manager(folder).create(title, tag or (), session_id)
+    printing.data(made.id)
+    printing.talk(f"Made. Talk in it: forkbook chat {made.id}")
+
+
+def fork(
+    session: SessionName,
+    at: Annotated[
+        int | None, typer.Option("--at", min=0, metavar="MESSAGES", help="Keep this many messages; all without it.")
+    ] = None,
+    new_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Exactly this id for the fork.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The fork's title.")] = None,
+    folder: Folder = None,
+) -> None:
+    """Fork a session after a message and print the id.
+
+    Example: forkbook fork quest-1 --at 6 --id quest-2
+    """
+    source = options.opened(folder, session)
+    child = source.fork(new_id, at, title)
+    printing.data(child.id)
+    left = child.report.left_out
+    kept = f"Forked from {source.id} after message {child.inherited}"
+    printing.talk(f"{kept}; {printing.count(left, 'later message')} left out." if left else f"{kept}.")
+
+
+def tag(
+    session: SessionName,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="[TAG]...", help="Tags to add.")] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", "-r", metavar="TAG", help="Take this tag away.")
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Tag a session, take tags away, and print those it has.
+
+    Example: forkbook tag quest-1 python decorator --remove draft
+    """
+    found = options.opened(folder, session)
+    for one in tags or ():
+        found.add_tag(one)
+    for one in remove or ():
+        found.remove_tag(one)
+    for one in found.tags:
+        printing.data(printing.line(one, 200))
+
+
+def delete(session: ExactId, yes: Yes = False, folder: Folder = None) -> None:
+    """Move a session to the trash.
+
+    Example: forkbook delete old_session
+    """
+    found = options.manager(folder)
+    row = _exactly(found, session)
+    what = f"{session} ({printing.line(row.title, 60)}, {printing.count(row.messages, 'message')})"
+    ask(f"Move {what} to the trash?", yes, f"{session!r} was not deleted")
+    found.delete(session)
+    printing.talk(f"Deleted. Bring it back: forkbook restore {session}")
+
+
+def _exactly(found: SessionManager, session: str) -> SessionInfo:
+    """The row of the session of exactly this id; if there is none, the error says which id was perhaps meant."""
+    try:
+        return found.info(session)
+    except SessionNotFound:
+        meant = found.resolve(session)
+        raise SessionError(
+            f"There is no session {session!r}; nothing was deleted. This wants the exact id: perhaps {meant}?"
+        ) from None
+
+
+def ask(question: str, yes: bool, otherwise: str) -> None:
+    """Go on only if ``yes`` was given or the person answers so; else ``SessionError`` that begins ``otherwise``."""
+    if yes:
+        return
+    try:
+        agreed = typer.confirm(printing.plain(question), err=True)
+    except typer.Abort:
+        raise SessionError(f"{otherwise}: nobody answered. To do it without being asked, add --yes.") from None
+    if not agreed:
+        raise SessionError(f"{otherwise}.")
+
+
+def restore(session: ExactId, folder: Folder = None) -> None:
+    """Bring a deleted session back from the trash.
+
+    Example: forkbook restore old_session
+    """
+    found = options.manager(folder).restore(session)
+    printing.data(found.id)
+    printing.talk(f"Restored: {printing.line(found.title)}")
+
+
+def purge(
+    session: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this one; the exact id.")] = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="Everything, trash or not, whose last message is older."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
+    json: Json = False,
+    yes: Yes = False,
+    folder: Folder = None,
+) -> None:
+    """Delete the trash, or what is old, for good.
+
+    Lists what would go, and asks first.
+
+    Example: forkbook purge --older-than 90d
+    """
+    found = options.manager(folder)
+    listed = found.purgeable(session, age(older_than))
+    _print_purgeable(listed, json)
+    if not listed:
+        printing.talk("There is nothing to purge.")
+        return
+    if dry_run:
+        printing.talk(f"{printing.count(len(listed), 'session')} would be deleted for good. Nothing was.")
+        return
+    ask(f"Delete {printing.count(len(listed), 'session')} for good?", yes, "Nothing was purged")
+    done, kept = found.purge(listed)
+    printing.talk(f"Purged {printing.count(len(done), 'session')}.")
+    if kept:
+        raise SessionError("\n".join(kept))
+
+
+def _print_purgeable(listed: list[Purgeable], json: bool) -> None:
+    if json:
+        for one in listed:
+            printing.record(one)
+    elif listed:
+        printing.table(
+            ("ID", "TITLE", "LAST MESSAGE", "BYTES", "WHERE"),
+            [
+                (
+                    one.session,
+                    one.title or "",
+                    printing.moment(one.last_active),
+                    printing.number(one.size_bytes),
+                    f"trash ({one.entry.kind})" if one.entry else "folder",
+                )
+                for one in listed
+            ],
+            cut=(1, 0),
+            right=(3,),
+        )
+
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def age(text: str | None) -> timedelta | None:
+    """``90d``, ``12w`` or ``36h`` as a span of time; called wrongly if it is none."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"(\d{1,5}) ?([hdw])", text.strip().lower())
+    if match is None:
+        raise typer.BadParameter(f"{printing.line(text)!r} is no age. Write it as 90d, 12w or 36h.")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -1,0 +1,64 @@
+"""Where the command line meets the system: its texts, its errors, its exit codes.
+
+Does not know any command.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from sessions_lib import names
+from sessions_lib.errors import SessionError
+
+
+def run(program: str) -> NoReturn:
+    """Run ``program`` with the arguments of this process and exit: 0 fine, 1 told why, 2 called wrongly."""
+    _open_texts()
+    try:
+        from sessions_lib.cli.commands import app
+
+        app(args=_texts(sys.argv[1:]), prog_name=program)
+    except SessionError as error:
+        _tell(str(error))
+    except BrokenPipeError:
+        _quiet_pipe()
+    except OSError as error:
+        _tell(f"{error.filename}: {error.strerror or error}" if error.filename else str(error.strerror or error))
+    except KeyboardInterrupt:
+        _tell("Stopped.")
+    sys.exit(1)
+
+
+def _open_texts() -> None:
+    """Make the standard streams take and give any text, whatever the locale says."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        encoding = sys.stdin.encoding or "utf-8"
+        # A locale of plain ASCII says only that nobody set one: what is typed or piped is UTF-8 all the same.
+        sys.stdin.reconfigure(encoding="utf-8" if "ascii" in encoding.lower() or "646" in encoding else encoding)
+        sys.stdin.reconfigure(errors="replace")
+
+
+def _texts(arguments: Sequence[str]) -> list[str]:
+    """The arguments as UTF-8 texts; Python hands out their bytes as lone surrogates where the locale is not UTF-8."""
+    return [os.fsencode(argument).decode("utf-8", "replace") for argument in arguments]
+
+
+def _tell(sentence: str) -> None:
+    try:
+        print(names.printable(sentence), file=sys.stderr)
+    except OSError:
+        _quiet_pipe()
+
+
+def _quiet_pipe() -> None:
+    """Nobody reads any more: let Python's last flush go nowhere instead of complaining."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())

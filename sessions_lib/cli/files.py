@@ -1,0 +1,165 @@
+"""Commands about files: ``export``, ``check``, ``repair``.
+
+Do not overwrite a file that was not named.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import Folder, Json, SessionName
+from sessions_lib.errors import SessionError
+
+if TYPE_CHECKING:
+    from sessions_lib.checks import Fault
+    from sessions_lib.session import Session
+
+SHARED = ("markdown", "html")
+
+
+def export(
+    session: SessionName,
+    format: Annotated[
+        str, typer.Option("--format", "-f", metavar="FORMAT", help="markdown, html, json, jsonl or finetune.")
+    ] = "markdown",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to; - prints it. Without it: a new file named after the title.",
+        ),
+    ] = None,
+    redact: Annotated[
+        bool | None,
+        typer.Option(
+            "--redact/--no-redact", help="Replace keys, tokens, passwords, addresses; on for markdown and html."
+        ),
+    ] = None,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option("--pattern", metavar="REGEX", help="Redact what this regular expression matches, too."),
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Write a session to a file for somewhere else.
+
+    Example: forkbook export quest-1 --format markdown --output chat.md
+    """
+    from sessions_lib import export as exporting
+
+    kind = _format(format)
+    found = options.opened(folder, session)
+    meta = {**found.meta, "id": found.id}
+    redacted = kind in SHARED if redact is None else redact
+    if redacted or pattern:
+        _preview(found, pattern or [])
+    chosen: dict[str, Any] = {"redacted": redacted or bool(pattern), "patterns": pattern or []}
+    if kind == "html":
+        chosen["family"] = options.manager(folder).family(found.id)
+    if output == "-":
+        typer.echo(exporting.export(found.messages, meta, kind, **chosen), nl=False)
+        return
+    target = options.path(output) if output else _new_file(exporting.file_name(found.messages, meta, kind))
+    for written in exporting.save(target, found.messages, meta, kind, **chosen):
+        printing.data(printing.plain(str(written)))
+
+
+def _format(name: str) -> str:
+    from sessions_lib import export as exporting
+
+    try:
+        return exporting.format_name(name)
+    except SessionError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _preview(session: Session, patterns: list[str]) -> None:
+    """Say what is about to be replaced, by kind; the texts themselves stay out of logs and terminals."""
+    from sessions_lib import redact as redaction
+
+    found = redaction.find(session.messages, patterns, session.meta)
+    kinds = Counter(finding.kind for finding in found)
+    if kinds:
+        listed = ", ".join(f"{kind} ({times}x)" for kind, times in kinds.most_common())
+        printing.talk(f"Redacted: {listed}. To keep everything: --no-redact")
+
+
+def _new_file(name: str) -> Path:
+    """A path in the working directory that is not taken: ``name``, else ``name (2)`` …"""
+    wanted = options.path(name)
+    target, number = wanted, 2
+    while target.exists() or target.is_symlink():
+        target = wanted.with_name(f"{wanted.stem} ({number}){wanted.suffix}")
+        number += 1
+    return target
+
+
+def check(
+    sessions: Annotated[
+        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Which; all without one.")
+    ] = None,
+    all_sessions: Annotated[bool, typer.Option("--all", help="All sessions of the folder.")] = False,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """Check sessions for faults, and exit 1 if there are any.
+
+    Example: forkbook check quest-1
+    """
+    from sessions_lib import checks, listing
+
+    found = options.manager(folder)
+    chosen = [found.resolve(name) for name in sessions or ()]
+    if all_sessions or not chosen:
+        chosen = listing.session_ids(found.folder)
+    faults = [fault for one in printing.progress(chosen, "Checking") for fault in checks.check(found.folder, one)]
+    _print_faults(faults, json)
+    if faults:
+        first = next((fault.session for fault in faults if fault.can_be_repaired), None)
+        see = f" See: forkbook repair {first}" if first else " Nothing needs repair: requests do without them."
+        raise SessionError(f"{printing.count(len(faults), 'fault')} in {printing.count(len(chosen), 'session')}.{see}")
+    printing.talk(f"No fault in {printing.count(len(chosen), 'session')}.")
+
+
+def repair(
+    session: SessionName,
+    write: Annotated[bool, typer.Option("--write", help="Do it; without it nothing is written.")] = False,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """Repair what is damaged in a session.
+
+    A dry run until told to write; the original is kept in the trash.
+
+    Example: forkbook repair quest-1 --write
+    """
+    from sessions_lib import checks
+
+    found = options.manager(folder)
+    chosen = found.resolve(session)
+    faults = checks.repair(found.folder, chosen, write=write)
+    _print_faults(faults, json)
+    if not faults:
+        printing.talk("There is nothing to repair.")
+    elif write:
+        printing.talk(f"Repaired {printing.count(len(faults), 'fault')}. The original: forkbook list --trash")
+    else:
+        printing.talk(
+            f"{printing.count(len(faults), 'fault')} would be repaired. Nothing was written; to do it: "
+            f"forkbook repair {chosen} --write"
+        )
+
+
+def _print_faults(faults: list[Fault], json: bool) -> None:
+    for fault in faults:
+        if json:
+            printing.record(fault)
+        else:
+            printing.data(printing.line(str(fault), 500))

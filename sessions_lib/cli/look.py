@@ -1,0 +1,207 @@
+"""Commands that look at sessions and write nothing: ``list``, ``show``, ``search``.
+
+Do not change, and do not read, more than they print.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import Folder, Json, SessionName
+
+if TYPE_CHECKING:
+    from sessions_lib.content import Message
+    from sessions_lib.listing import Hit, SessionInfo
+    from sessions_lib.manager import SessionManager
+    from sessions_lib.session import Session
+
+
+def list_sessions(
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
+    ] = None,
+    date: Annotated[str | None, typer.Option("--date", metavar="DAY", help="Only active on this day.")] = None,
+    trash: Annotated[bool, typer.Option("--trash", help="List the trash instead.")] = False,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """List the sessions, newest first.
+
+    Example: forkbook list --tag python --date 2026-08-28
+    """
+    found = options.manager(folder)
+    if trash:
+        _list_trash(found, json)
+        return
+    rows = found.find_by_date(date) if date else found.list()
+    for one in tag or ():
+        carrying = {row.id for row in found.find_by_tag(one)}
+        rows = [row for row in rows if row.id in carrying]
+    if json:
+        for row in rows:
+            printing.record(row)
+    elif rows:
+        _print_sessions(rows)
+    filtered = bool(tag or date)
+    printing.talk(f"{printing.count(len(rows), 'session')} in {found.folder}{' (filtered)' if filtered else ''}")
+    if not rows and not filtered:
+        printing.talk("Start one: forkbook chat. Or load the demo: forkbook demo")
+
+
+def _print_sessions(rows: list[SessionInfo]) -> None:
+    printing.table(
+        ("ID", "TITLE", "TURNS", "TOKENS", "LAST MESSAGE", "TAGS", "NOTE"),
+        [
+            (
+                row.id,
+                row.title,
+                printing.number(row.turns),
+                printing.number(row.tokens.total),
+                printing.moment(row.last_active),
+                ", ".join(row.tags),
+                "; ".join(notes(row)),
+            )
+            for row in rows
+        ],
+        cut=(0, 1, 5, 6),
+        right=(2, 3),
+    )
+
+
+def notes(row: SessionInfo) -> list[str]:
+    """What a person should know about a session beside its title: forked from whom, damaged, unanswered."""
+    found = [f"fork of {row.parent}"] if row.parent else []
+    if row.damaged:
+        found.append(printing.count(row.damaged, "damaged line"))
+    if row.unanswered:
+        found.append(printing.count(row.unanswered, "unanswered call"))
+    return found + ([row.fault] if row.fault else [])
+
+
+def _list_trash(found: SessionManager, json: bool) -> None:
+    entries = found.trash()
+    if json:
+        for entry in entries:
+            printing.record(entry)
+    elif entries:
+        printing.table(
+            ("ID", "TITLE", "KIND", "SINCE", "BYTES", "ENTRY"),
+            [
+                (e.session, e.title or "", e.kind, printing.moment(e.when), printing.number(e.size_bytes), e.entry)
+                for e in entries
+            ],
+            cut=(1, 0),
+            right=(4,),
+        )
+    printing.talk(
+        f"{printing.count(len(entries), 'entry').replace('entrys', 'entries')} in the trash of {found.folder}"
+    )
+
+
+def show(
+    session: SessionName,
+    last: Annotated[int | None, typer.Option("--last", "-n", min=1, help="Only the last turns, this many.")] = None,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """Show what was said in a session.
+
+    Example: forkbook show quest-1 --last 1
+    """
+    found = options.opened(folder, session)
+    start = sum(len(turn) for turn in found.turns[:-last]) if last else 0
+    if json:
+        for message in found.messages[start:]:
+            printing.record(message)
+    else:
+        _print_head(found)
+        for index, message in enumerate(found.messages[start:], start):
+            if index == found.inherited and index:
+                printing.data(f"\n--- Forked from {printing.line(found.parent or '')} after message {index} ---")
+            _print_message(index, message)
+    for sentence in reported(found):
+        printing.talk(sentence)
+
+
+def _print_head(session: Session) -> None:
+    from sessions_lib import export_facts
+
+    printing.heading(printing.line(session.title))
+    facts = [session.id, *export_facts.summary(session.messages)]
+    if session.parent:
+        facts.append(f"forked from {session.parent} after message {session.inherited}")
+    if session.tags:
+        facts.append("tags: " + ", ".join(session.tags))
+    printing.data(printing.line(" · ".join(facts), 1000))
+
+
+def _print_message(index: int, message: Message) -> None:
+    from sessions_lib import calls, content, export_facts
+
+    printing.data()
+    facts = [f"message {index + 1}", export_facts.who(message), *export_facts.facts(message)]
+    printing.heading(printing.line(" · ".join(facts), 300))
+    if text := export_facts.said(message):
+        printing.data(printing.plain(text))
+    for part in content.parts(message):
+        if part.kind != "text":
+            printing.data(printing.line(f"[{part.label}]"))
+    for call in calls.calls_of(message, index):
+        printing.data(printing.line(f"-> {calls.label(call, 400)}", 400))
+    for note in export_facts.notes(message):
+        printing.data(printing.line(f"({note})", 300))
+
+
+def reported(session: Session) -> list[str]:
+    """What reading the session found, each in a sentence with what to do; usually nothing."""
+    report = session.report
+    found = [
+        f"{session.id}.jsonl:{damage.line}: {damage.reason} (the line stays in the file)" for damage in report.damaged
+    ]
+    found += [f"Unanswered: {call.name or 'a tool call'}; its outcome is unknown" for call in report.unanswered]
+    if report.metadata:
+        found.append(f"{session.id}.meta.json {report.metadata}; title and tags are unknown")
+    return [*found, f"See: forkbook check {session.id}"] if found else []
+
+
+def search(
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help='Words, "phrases", tag:python, role:user …')],
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most this many hits.")] = None,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """Search everything that was said, newest first.
+
+    Example: forkbook search "decorator closure" tag:python after:2026-08-01
+    """
+    from sessions_lib.query import parse
+
+    text = " ".join(query)
+    hits = options.manager(folder).search(text, limit)
+    for hit in hits:
+        if json:
+            printing.record(hit)
+        else:
+            _print_hit(hit)
+    for note in parse(text).notes:
+        printing.talk(note)
+    if not text.strip():
+        printing.talk("A blank query finds nothing. Give a word.")
+    else:
+        sessions = printing.count(len({hit.session for hit in hits}), "session")
+        printing.talk(f"{printing.count(len(hits), 'hit')} in {sessions}")
+
+
+def _print_hit(hit: Hit) -> None:
+    where = hit.session if hit.message is None else f"{hit.session} message {hit.message + 1}"
+    shown, end = "", 0
+    for start, stop in hit.marks:
+        shown += printing.plain(hit.snippet[end:start])
+        shown += printing.styled(printing.plain(hit.snippet[start:stop]), sys.stdout, bold=True)
+        end = stop
+    shown += printing.plain(hit.snippet[end:])
+    printing.data(f"{where} · {printing.moment(hit.when)} · {' '.join(shown.split())}")

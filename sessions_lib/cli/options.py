@@ -1,0 +1,49 @@
+"""The options and arguments that commands share, and what they stand for.
+
+Does not print.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sessions_lib.manager import SessionManager
+    from sessions_lib.session import Session
+
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--dir",
+        metavar="FOLDER",
+        help="The folder of sessions; without it $SESSIONS_DIR, else ~/.pi-agent/sessions.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+SessionName = Annotated[
+    str, typer.Argument(metavar="SESSION", help="Its id, a start of the id that no other has, or its title.")
+]
+ExactId = Annotated[str, typer.Argument(metavar="ID", help="The exact id.")]
+
+
+def manager(folder: str | None) -> SessionManager:
+    """The folder of sessions that ``--dir`` names."""
+    from sessions_lib.manager import SessionManager
+
+    return SessionManager(path(folder) if folder else None)
+
+
+def opened(folder: str | None, name: str) -> Session:
+    """The session that ``name`` means in the folder that ``--dir`` names."""
+    found = manager(folder)
+    return found.open(found.resolve(name))
+
+
+def path(text: str) -> Path:
+    """``text`` as a path: the same bytes that were typed, whatever the locale says of them."""
+    return Path(os.fsdecode(text.encode("utf-8", "surrogateescape"))).expanduser()

@@ -1,0 +1,165 @@
+"""What commands print: sentences, JSON lines and tables, with nothing in them that steers a terminal.
+
+Every text that was stored goes through ``plain`` or ``line`` first; ``record`` escapes by itself.
+
+Does not decide what is printed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from sessions_lib import names, times
+
+Item = TypeVar("Item")
+
+
+def data(text: str = "") -> None:
+    """Print ``text`` as a line of data; stored text in it has been through ``plain`` or ``line``."""
+    typer.echo(text)
+
+
+def talk(text: str) -> None:
+    """Say ``text`` beside the data, on standard error, safe for a terminal."""
+    typer.echo(plain(text), err=True)
+
+
+def plain(text: str) -> str:
+    """``text`` as it may be shown in a terminal: its line breaks and tabs kept, what steers a terminal replaced."""
+    return names.printable(text.replace("\r\n", "\n"))
+
+
+def line(text: str, limit: int = names.TITLE_LENGTH) -> str:
+    """``text`` on one line of at most ``limit`` characters, safe for a terminal."""
+    return names.one_line(text, limit)
+
+
+def heading(text: str) -> None:
+    """Print ``text`` as a heading: bold where a terminal shows it and ``NO_COLOR`` is not set."""
+    typer.echo(styled(text, sys.stdout, bold=True))
+
+
+def styled(text: str, stream: Any, **style: Any) -> str:
+    """``text`` in a style, if ``stream`` is a terminal and ``NO_COLOR`` is not set."""
+    return typer.style(text, **style) if stream.isatty() and not os.environ.get("NO_COLOR") else text
+
+
+def record(value: Any) -> None:
+    """Print a mapping or dataclass as one JSON object on one line; times in UTC, unknown is ``null``."""
+    # ASCII only: valid in every locale, and no control character of a stored text can reach the terminal.
+    typer.echo(json.dumps(jsonable(value)).replace("\x7f", "\\u007f"))
+
+
+def jsonable(value: Any) -> Any:
+    """``value`` made of what JSON has: dataclasses as objects, times as ISO 8601 in UTC, sets and tuples as lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): jsonable(inside) for key, inside in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [jsonable(inside) for inside in value]
+    if isinstance(value, datetime):
+        return times.iso(value)
+    if isinstance(value, date | Path):
+        return str(value)
+    return value
+
+
+def count(number: int, what: str) -> str:
+    """``1 session``, ``2 sessions``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def number(value: float | None) -> str:
+    """A number with thousands marked; ``-`` where it is unknown."""
+    return "-" if value is None else f"{value:,}"
+
+
+def moment(when: datetime | None) -> str:
+    """``2026-11-29 19:40`` in this machine's zone; ``-`` where it is unknown."""
+    return "-" if when is None else when.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def terminal_width(default: int | None = None) -> int | None:
+    """How many columns standard output has; ``default`` where it is no terminal and ``$COLUMNS`` is not set."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return max(shutil.get_terminal_size().columns, 20)
+    return default
+
+
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, cut: Sequence[int], right: Sequence[int] = ()
+) -> None:
+    """Print ``rows`` in aligned columns, one line a row, no wider than the terminal.
+
+    ``cut`` are the columns that may be shortened, ``right`` those aligned to the right. A column that is empty in
+    every row is left out; into a pipe nothing is shortened.
+    """
+    cells = [[line(cell, 200) for cell in row] for row in rows]
+    kept = [at for at in range(len(heads)) if any(row[at] for row in cells)]
+    widths = {at: max(columns(text) for text in (heads[at], *(row[at] for row in cells))) for at in kept}
+    _fit(widths, [at for at in cut if at in widths], terminal_width())
+    for index, row in enumerate([list(heads), *cells]):
+        shown = "  ".join(_padded(row[at], widths[at], at in right) for at in kept).rstrip()
+        (data if index else heading)(shown)
+
+
+def _fit(widths: dict[int, int], cut: Sequence[int], width: int | None) -> None:
+    """Shorten the widest of the columns ``cut`` until all fit into ``width``, none below 8."""
+    while width is not None and cut and sum(widths.values()) + 2 * (len(widths) - 1) > width:
+        widest = max(cut, key=lambda at: widths[at])
+        if widths[widest] <= 8:
+            return
+        widths[widest] -= 1
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    shown = shortened(text, width)
+    space = " " * (width - columns(shown))
+    return space + shown if right else shown + space
+
+
+def shortened(text: str, width: int) -> str:
+    """``text`` in at most ``width`` columns, ended with ``…`` where it is longer."""
+    if columns(text) <= width:
+        return text
+    kept = ""
+    for char in text:
+        if columns(kept + char) > width - 1:
+            break
+        kept += char
+    return kept + "…"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal ``text`` takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(char) in ("Mn", "Me", "Cf")
+        else 2
+        if unicodedata.east_asian_width(char) in "WF"
+        else 1
+        for char in text
+    )
+
+
+def progress(items: Sequence[Item], label: str) -> Iterator[Item]:
+    """``items`` one by one, with a progress bar on standard error if that is a terminal and there are many."""
+    if len(items) < 50 or not sys.stderr.isatty():
+        yield from items
+        return
+    with typer.progressbar(items, label=label, file=sys.stderr) as bar:
+        yield from bar
