@@ -1,0 +1,73 @@
+"""Compare: two to four branches side by side, where they parted and what each cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import comparing, folder, links
+from pages.parts.branch_map import branch_map
+from pages.parts.frame import frame, page
+from pages.parts.grid import MOST_ROWS, grid
+from pages.parts.safe_markdown import safe_label
+from sessions_lib import branches
+
+VIEWS = {"aligned": "Aligned", "differences": "Differences", "changes": "Only changes"}
+
+frame("Compare")
+if "compare_go" in st.session_state:
+    st.switch_page(page("chat"), query_params=st.session_state.pop("compare_go"))
+
+
+def picked(what: dict[str, Any]) -> None:
+    """Do what was asked for on the map or in the grid."""
+    act, session, at = what.get("act"), what.get("id"), what.get("message")
+    now = list(shown)
+    if act == "open":
+        st.session_state.compare_go = links.to_chat(str(session), at if isinstance(at, int) else None)
+    elif act == "turn" and isinstance(what.get("turn"), int):
+        st.query_params["turn"] = str(what["turn"])
+    elif act == "shared":
+        st.query_params["start"] = "closed" if st.query_params.get("start") == "open" else "open"
+    elif act == "rows":
+        st.session_state.compare_rows = st.session_state.get("compare_rows", MOST_ROWS) + MOST_ROWS
+    elif act == "base":
+        comparing.ask([str(session), *(one for one in now if one != session)][: max(len(now), 2)])
+    elif act == "second":
+        comparing.ask([now[0], str(session), *now[2:]])
+    elif act == "add" and len(now) < len(comparing.SLOTS):
+        comparing.ask([*now, str(session)])
+
+
+st.markdown("#### Compare")
+with folder.errors_told():
+    listed = folder.manager().list()
+    asked = comparing.asked()
+    shown = [one for one in asked if any(info.id == one for info in listed)]
+    if missing := [one for one in asked if one not in shown]:
+        st.warning(comparing.gone(missing), icon=":material/search_off:")
+    if len(shown) < 2 and not asked:
+        shown = list(branches.newest_pair(listed) or ())
+    comparing.pickers(listed, shown)
+    if len(shown) < 2:
+        comparing.empty(listed, page)
+        st.stop()
+    before = comparing.stamps(shown)
+    with st.container(horizontal=True, vertical_alignment="center", key="compare_bar"):
+        view, order = comparing.view(VIEWS), comparing.order()
+        comparison, faults = comparing.load(shown, order)
+        comparing.exports(comparison)
+    branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)
+    for note in (*comparison.notes, *faults):
+        st.caption(safe_label(note))
+    grid(
+        comparison,
+        view=view,
+        key="compare_grid",
+        picked=picked,
+        opened=st.query_params.get("start") == "open",
+        turn=comparing.turn(),
+        rows=st.session_state.get("compare_rows", MOST_ROWS),
+    )
+    comparing.follow(shown, before)

@@ -1,0 +1,305 @@
+// Draws a comparison. All text comes in as data and is set with textContent; nothing is parsed as HTML.
+const FALLBACK = ["#6366f1", "#0ea5a4", "#d97706", "#be5a8b"];
+const CHANGED = new Set(["changed", "different", "spacing changed", "arguments changed", "result changed", "status changed", "only here"]);
+const LONG = 1500; // characters from which a text is folded
+const SVG = "http://www.w3.org/2000/svg";
+
+function el(name, className, text = null) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (text !== null) made.textContent = text;
+  return made;
+}
+
+function button(className, text, act) {
+  const made = el("button", className, text);
+  made.type = "button";
+  made.addEventListener("click", act);
+  return made;
+}
+
+function plural(number, one) { return `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`; }
+
+function badge(branch, at) {
+  const made = el("span", "badge", branch.letter);
+  made.style.setProperty("--branch", `var(--branch-${at})`);
+  return made;
+}
+
+// A text, or its segments: [text, 0 common | 1 changed | 2 left out].
+function textOf(value, className = "text") {
+  const box = el("div", className);
+  if (typeof value === "string") { box.textContent = value; return box; }
+  for (const [text, kind] of value) {
+    if (kind === 0) box.append(document.createTextNode(text));
+    else box.append(el("span", kind === 1 ? "mark" : "left-out", text));
+  }
+  return box;
+}
+
+function lengthOf(value) {
+  return typeof value === "string" ? value.length : value.reduce((sum, segment) => sum + segment[0].length, 0);
+}
+
+function figures(data) {
+  const box = el("div", "figures"), table = el("table"), head = el("tr");
+  head.append(el("th", "who", "After the shared start"));
+  for (const figure of data.figures) {
+    const cell = el("th", "", figure.title);
+    cell.title = figure.meaning;
+    head.append(cell);
+  }
+  table.append(head);
+  data.branches.forEach((branch, at) => {
+    const row = el("tr"), who = el("td", "who"), name = el("div", "name");
+    row.style.setProperty("--branch", `var(--branch-${at})`);
+    name.append(badge(branch, at), el("span", "", branch.title));
+    who.append(name);
+    row.append(who);
+    for (const figure of data.figures) {
+      const found = figure.cells[at], cell = el("td");
+      cell.title = [found.note, figure.meaning].filter(Boolean).join(" ");
+      cell.append(el("span", "value" + (found.text === "unknown" ? " unknown" : ""), found.text));
+      const bar = el("span", "bar"), part = el("i");
+      part.style.width = `${Math.round(found.share * 100)}%`;
+      bar.append(part);
+      cell.append(bar);
+      if (at) cell.append(el("span", "delta", found.delta === "" ? "\u00a0" : found.delta === "=" ? "= A" : `${found.delta} to A`));
+      row.append(cell);
+    }
+    table.append(row);
+  });
+  box.append(table);
+  return box;
+}
+
+function sharedStart(data, send) {
+  const { shared } = data;
+  if (!shared.count) return el("p", "none", shared.line + ".");
+  const box = el("section", "shared" + (shared.open ? " open" : ""));
+  const line = button("", null, () => send({ act: "shared" }));
+  line.setAttribute("aria-expanded", String(shared.open));
+  const rings = el("span", "rings");
+  data.branches.forEach((_, at) => {
+    const ring = el("i");
+    ring.style.setProperty("--branch", `var(--branch-${at})`);
+    rings.append(ring);
+  });
+  line.append(el("span", "chevron", "▶"), rings, el("span", "label", "Shared start"), el("span", "detail", shared.line));
+  box.append(line);
+  if (shared.open) {
+    const said = el("div", "said");
+    if (shared.earlier) {
+      said.append(button("more", `${plural(shared.earlier, "earlier message")}: read them in chat`, () => send({ act: "open", id: shared.id, message: 0 })));
+    }
+    for (const message of shared.messages) {
+      const one = el("div");
+      one.append(el("div", "role", `${message.role} · message ${message.message + 1}`));
+      if (message.text) one.append(textOf(message.text));
+      for (const call of message.calls) one.append(el("div", "code", call));
+      said.append(one);
+    }
+    box.append(said);
+  }
+  return box;
+}
+
+function forkLine(data) {
+  const line = el("div", "fork");
+  const mark = document.createElementNS(SVG, "svg");
+  for (const [key, value] of Object.entries({ width: 18, height: 18, viewBox: "0 0 18 18", fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-linecap": "round", "aria-hidden": "true" })) mark.setAttribute(key, value);
+  for (const d of ["M4 2v14", "M4 6c0 4 9 2 9 7v3"]) {
+    const path = document.createElementNS(SVG, "path");
+    path.setAttribute("d", d);
+    mark.append(path);
+  }
+  line.append(mark, el("span", "", data.parted));
+  return line;
+}
+
+function effects(data) {
+  if (!data.effects.length) return [];
+  const box = el("div", "effects");
+  box.append(el("b", "", "Before the fork, once for all: "));
+  box.append(document.createTextNode("forks copy the history, not the world. These calls happened one time, and every branch builds on them."));
+  const list = el("ul"), most = 12;
+  for (const text of data.effects.slice(0, most)) list.append(el("li", "", text));
+  if (data.effects.length > most) list.append(el("li", "", `and ${data.effects.length - most} more`));
+  box.append(list);
+  return [box];
+}
+
+function heads(data, send) {
+  const row = el("div", "heads");
+  row.append(el("span"));
+  data.branches.forEach((branch, at) => {
+    const head = el("div", "head"), names = el("div");
+    const title = button("title", branch.title, () => send({ act: "open", id: branch.id, message: null }));
+    title.title = `${branch.title}\nOpen in chat`;
+    names.append(title, el("div", "note", branch.note + (branch.running ? " · answering now" : "")));
+    head.append(badge(branch, at), names);
+    row.append(head);
+  });
+  return row;
+}
+
+const DIFFERENT = { prompt: "different prompt", answer: "different answer", said: "different text", system: "different text", stray: "different text" };
+
+function stateLabel(line, cell) {
+  if (cell.state === "same" || cell.state === "base" || cell.state === "changed") return "";
+  if (cell.state === "different") return DIFFERENT[line.kind] || "different";
+  return cell.state === "spacing changed" ? "only spacing differs" : cell.state;
+}
+
+function chevronOf(node, open) { node.setAttribute("aria-expanded", String(open)); }
+
+function toolCell(line, cell, at, toggle) {
+  const { tool } = cell, box = document.createDocumentFragment();
+  const head = button("tool", null, toggle);
+  chevronOf(head, false);
+  head.append(el("span", "chevron", "▶"), el("span", "code", tool.label));
+  if (tool.status !== "done") head.append(el("span", "chip failed", tool.status));
+  const label = stateLabel(line, cell);
+  if (label) head.append(el("span", "chip changed", label));
+  box.append(head);
+  return box;
+}
+
+function toolDetail(tool) {
+  const box = el("div", "detail-box");
+  box.append(el("div", "role", "Arguments"), textOf(lengthOf(tool.arguments) ? tool.arguments : "none"));
+  const ending = { done: "Result", failed: "Result, failed", "no result": "No result was recorded" }[tool.status];
+  box.append(el("div", "role", ending + (tool.time ? ` · ${tool.time}` : "")));
+  if (lengthOf(tool.result)) box.append(textOf(tool.result));
+  return box;
+}
+
+function lineCells(line, data, send, number, last, aloneInRow) {
+  const cells = [], open = { now: false };
+  const toggle = () => {
+    open.now = !open.now;
+    cells.forEach((box, at) => {
+      const cell = line.cells[at];
+      if (!cell?.tool) return;
+      chevronOf(box.querySelector(".tool"), open.now);
+      box.querySelector(".detail-box")?.remove();
+      if (open.now) box.append(toolDetail(cell.tool));
+    });
+  };
+  const unfold = () => cells.forEach((box) => { box.classList.remove("folded"); box.querySelector(".unfold")?.remove(); });
+  line.cells.forEach((cell, at) => {
+    const box = el("div", `cell ${line.kind}` + (number === 0 ? " first" : "") + (last ? " last" : ""));
+    box.style.setProperty("--branch", `var(--branch-${at})`);
+    cells.push(box);
+    if (!cell) { box.className = aloneInRow[at] ? "nothing" : "slot"; return; }
+    if (cell.tool) { box.append(toolCell(line, cell, at, toggle)); return; }
+    const label = aloneInRow.some(Boolean) && cell.state === "only here" ? "" : stateLabel(line, cell);
+    const kind = { said: "on the way", system: "system", stray: "result without a call" }[line.kind];
+    const said = [kind, label, cell.interrupted ? "cut off" : ""].filter(Boolean).join(" · ");
+    if (said && data.view !== "aligned") box.append(el("span", "state", said));
+    else if (cell.interrupted) box.append(el("span", "state", "cut off"));
+    box.append(lengthOf(cell.text) ? textOf(cell.text, "text" + (line.same && data.view !== "aligned" && line.kind === "answer" ? " same-text" : "")) : el("div", "state", "nothing was said"));
+    if (lengthOf(cell.text) > LONG) {
+      box.classList.add("folded");
+      box.append(button("more unfold", "Show all", unfold));
+    }
+    if (cell.cut) box.append(button("more", `${cell.cut.toLocaleString("en")} characters: read all in chat`, () => send({ act: "open", id: data.branches[at].id, message: cell.message })));
+  });
+  return cells;
+}
+
+function turnRow(row, data, send) {
+  const box = el("section", "row"), shown = row.turns.filter(Boolean);
+  const alone = row.turns.map((turn) => turn === null);
+  const lines = data.view === "changes" && !row.same ? row.lines.filter((line) => !line.same || line.kind === "prompt") : row.lines;
+  const count = Math.max(lines.length, 1);
+  box.style.gridTemplateRows = `repeat(${count - 1}, auto) 1fr`;
+  const first = shown[0].n;
+  box.dataset.turn = first;
+  if (data.turn !== null && shown.some((turn) => turn.n === data.turn)) box.classList.add("here");
+  const number = el("div", "number");
+  const labels = [...new Set(shown.map((turn) => turn.n))];
+  const link = button("", labels.join(" · "), () => send({ act: "turn", turn: first }));
+  link.title = `Turn ${labels.join(" and ")}: put it into the address`;
+  number.append(link);
+  if (row.rest) number.append(el("small", "", "rest of it"));
+  box.append(number);
+  row.turns.forEach((turn, at) => {
+    const column = el("div", "column" + (turn ? "" : " gap"), turn ? null : `no turn ${first} in ${data.branches[at].letter}`);
+    if (row.rest && !turn) column.textContent = `turn ${first} ends before the fork in ${data.branches[at].letter}`;
+    column.style.gridColumn = String(at + 2);
+    box.append(column);
+  });
+  lines.forEach((line, index) => {
+    lineCells(line, data, send, index, index === lines.length - 1, alone).forEach((cell, at) => {
+      if (cell.className === "nothing") return;
+      cell.style.gridColumn = String(at + 2);
+      cell.style.gridRow = String(index + 1);
+      box.append(cell);
+    });
+  });
+  return box;
+}
+
+function foldedRow(rows, data, send) {
+  const box = el("div", "row");
+  const first = rows[0].turns.find(Boolean).n, last = rows[rows.length - 1].turns.find(Boolean).n;
+  const label = first === last ? `Turn ${first} is the same` : `Turns ${first} to ${last} are the same`;
+  const fold = button("fold", null, () => box.replaceWith(...rows.map((row) => turnRow(row, data, send))));
+  fold.append(el("span", "chevron", "▶"), document.createTextNode(label));
+  fold.setAttribute("aria-expanded", "false");
+  box.append(el("div", "number"), fold);
+  box.dataset.turn = first;
+  return box;
+}
+
+function turns(data, send) {
+  const box = el("div", "turns"), scroller = el("div", "scroller");
+  box.style.setProperty("--n", data.branches.length);
+  box.append(heads(data, send));
+  let same = [];
+  const flush = () => {
+    const hidesTarget = same.some((row) => row.turns.some((turn) => turn && turn.n === data.turn));
+    if (data.fold && same.length >= data.fold && !hidesTarget) box.append(foldedRow(same, data, send));
+    else box.append(...same.map((row) => turnRow(row, data, send)));
+    same = [];
+  };
+  for (const row of data.rows) {
+    if (row.same) { same.push(row); continue; }
+    flush();
+    box.append(turnRow(row, data, send));
+  }
+  flush();
+  if (data.more) {
+    const end = el("div", "end");
+    end.append(button("more", `Show ${plural(data.more, "more turn")}`, () => send({ act: "rows" })));
+    box.append(end);
+  }
+  scroller.append(box);
+  return scroller;
+}
+
+function draw(root, data, send) {
+  const given = getComputedStyle(root).getPropertyValue("--st-chart-categorical-colors").split(",");
+  FALLBACK.forEach((fallback, at) => root.style.setProperty(`--branch-${at}`, (given[at] || "").trim() || fallback));
+  const header = document.querySelector("[data-testid=stHeader]");
+  if (header) root.style.setProperty("--top", `${header.getBoundingClientRect().height}px`);
+  root.replaceChildren(
+    figures(data), sharedStart(data, send), ...effects(data),
+    ...(data.rows.length ? [forkLine(data), turns(data, send)] : []),
+  );
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".grid-root");
+  const state = (root.__state ??= {});
+  state.send = setTriggerValue;
+  const version = JSON.stringify(data);
+  if (state.version === version) return;
+  state.version = version;
+  draw(root, data, (what) => state.send("pick", what));
+  if (data.turn !== null && state.turn !== data.turn) {
+    requestAnimationFrame(() => root.querySelector(".row.here")?.scrollIntoView({ block: "center" }));
+  }
+  state.turn = data.turn;
+}

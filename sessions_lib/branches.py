@@ -1,0 +1,315 @@
+"""The branches of families → a map: a lane a branch, a dot a turn, the shared trunk once, forks as links.
+
+Lanes are numbered from the top: a branch, then its forks, those that left latest first, so that no link crosses a
+lane. Across, a place is a turn, counted from the start of the conversation; long stretches in which no branch begins or
+ends take the place of two, so that a long family is still read in one look.
+
+A parent that is gone is a lane of its own, with what its children still hold of it.
+
+Does not read files or draw: places are units, and whoever draws says how wide one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sessions_lib import calls, messages, names, usage
+from sessions_lib.content import Message
+from sessions_lib.listing import NEVER, SessionInfo
+
+MOST_LANES = 60
+_FULL = 36  # places across; a wider map has its uneventful stretches shortened
+_STRETCH = 5  # turns that are worth shortening
+NAME_LENGTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMark:
+    """One turn of a branch: its number (from 1), its messages as a half-open range, tokens written, its prompt."""
+
+    number: int
+    start: int
+    end: int
+    tokens: int | None
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A session as the map sees it; ``inherited`` messages are its parent's. ``turns`` are all, inherited ones too."""
+
+    id: str
+    title: str
+    parent: str | None
+    inherited: int
+    turns: tuple[TurnMark, ...]
+    is_missing: bool = False
+    is_running: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A turn on the map; ``size`` is from 0 (no tokens) to 1 (the most on this map), ``None`` if unknown."""
+
+    lane: int
+    x: float
+    turn: TurnMark
+    size: float | None
+    is_rest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a branch leaves another: from a place on one lane to its own first place."""
+
+    from_lane: int
+    from_x: float
+    lane: int
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """``turns`` of a lane that are not drawn one by one, between two places."""
+
+    lane: int
+    x: float
+    end: float
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A branch's line from its first own turn to its last; ``x`` is ``None`` if it has none of its own yet.
+
+    ``name`` is the title cut at a word. ``turns`` and ``tokens`` are its own.
+    """
+
+    branch: Branch
+    name: str
+    depth: int
+    x: float | None
+    end: float | None
+    turns: int
+    tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """All lanes, dots, links and stretches; ``width`` in places; ``left_out`` branches did not fit."""
+
+    lanes: tuple[Lane, ...]
+    dots: tuple[Dot, ...]
+    links: tuple[Link, ...]
+    stretches: tuple[Stretch, ...]
+    width: float
+    left_out: int
+
+
+def branch(
+    session: str,
+    title: str,
+    said: Sequence[Message],
+    *,
+    parent: str | None = None,
+    inherited: int = 0,
+    is_running: bool = False,
+) -> Branch:
+    """A branch from its messages."""
+    turns = []
+    for number, (start, end) in enumerate(calls.each_turn(said), start=1):
+        prompt = names.one_line(messages.first_prompt(said[start:end]), 90)
+        turns.append(TurnMark(number, start, end, usage.total(said[start:end]).output, prompt))
+    return Branch(session, title, parent, min(inherited, len(said)), tuple(turns), is_running=is_running)
+
+
+def newest_pair(listed: Sequence[SessionInfo]) -> tuple[str, str] | None:
+    """A parent and its newest fork; where all parents are gone, two forks of the same one; ``None`` without forks."""
+    newest = sorted(listed, key=lambda info: info.created or NEVER, reverse=True)
+    known = {info.id for info in listed}
+    for info in newest:
+        if info.parent in known and info.parent != info.id:
+            return str(info.parent), info.id
+    for info in newest:
+        sibling = next((one for one in newest if one.parent == info.parent and one.id != info.id), None)
+        if info.parent is not None and sibling is not None:
+            return sibling.id, info.id
+    return None
+
+
+def relatives(parents: Mapping[str, str | None], sessions: Iterable[str]) -> list[str]:
+    """The ids in ``parents`` (id → parent) that have an ancestor in common with one of ``sessions``, order kept.
+
+    A parent that is gone counts: both forks of a deleted session are one family.
+    """
+
+    def root(session: str) -> str:
+        seen = {session}
+        while (parent := parents.get(session)) is not None and parent not in seen:
+            seen.add(parent)
+            session = parent
+        return min(seen) if parents.get(session) in seen else session
+
+    roots = {root(session) for session in sessions}
+    return [session for session in parents if root(session) in roots]
+
+
+def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = MOST_LANES) -> Map:
+    """The map of ``family`` (or several), in the order given where nothing else decides.
+
+    Of more than ``most`` branches, those of ``keep`` and their ancestors stay, then the first ones given.
+    """
+    known = _with_missing_parents({one.id: one for one in family})
+    chosen = _chosen(known, keep, most)
+    order = _lane_order({one: known[one] for one in chosen})
+    number = {one: lane for lane, (one, _) in enumerate(order)}
+    places = _Places([known[one] for one, _ in order])
+    largest = max((t.tokens or 0 for one, _ in order for t in _own(known[one])), default=0)
+    lanes, dots, links, stretches = [], [], [], []
+    for lane, (one, depth) in enumerate(order):
+        here = known[one]
+        own = _own(here)
+        known_tokens = [turn.tokens for turn in own if turn.tokens is not None]
+        xs = [places.x(turn.number) for turn in own]
+        lanes.append(
+            Lane(
+                here,
+                names.one_line(here.title, NAME_LENGTH),
+                depth,
+                xs[0] if xs else None,
+                xs[-1] if xs else None,
+                len(own),
+                sum(known_tokens) if known_tokens else None,
+            )
+        )
+        for turn, x in zip(own, xs, strict=True):
+            if places.is_drawn(turn.number):
+                size = None if turn.tokens is None else turn.tokens / largest if largest else 0.0
+                dots.append(Dot(lane, x, turn, size, is_rest=turn.start < here.inherited))
+        stretches += places.stretches(lane, own)
+        if (left := _leaves(here, known, number)) is not None:
+            host, turn_number = left
+            x = places.x(turn_number)
+            links.append(Link(number[host], x, lane, xs[0] if xs else x + 0.6))
+    return Map(tuple(lanes), tuple(dots), tuple(links), tuple(stretches), places.width, len(known) - len(chosen))
+
+
+def _own(one: Branch) -> list[TurnMark]:
+    """The turns that the branch wrote in, the one that the fork cut included."""
+    return [turn for turn in one.turns if turn.end > one.inherited]
+
+
+def _with_missing_parents(known: dict[str, Branch]) -> dict[str, Branch]:
+    """``known`` and, for each parent that is gone, what the child that copied most still holds of it."""
+    found: dict[str, Branch] = {}
+    for one in known.values():
+        if one.parent is None or one.parent in known:
+            continue
+        before = found.get(one.parent)
+        held = before.turns[-1].end if before and before.turns else -1
+        if one.inherited > held:
+            kept = tuple(
+                replace(turn, end=min(turn.end, one.inherited)) for turn in one.turns if turn.start < one.inherited
+            )
+            found[one.parent] = Branch(one.parent, f"{one.parent} (deleted)", None, 0, kept, is_missing=True)
+    return {**found, **known}
+
+
+def _chosen(known: dict[str, Branch], keep: Collection[str], most: int) -> list[str]:
+    chosen: dict[str, None] = {}
+    for one in [*(one for one in keep if one in known), *known]:
+        line = [one]
+        while (parent := known[line[-1]].parent) in known and parent not in line:
+            line.append(parent)
+        new = [ancestor for ancestor in line if ancestor not in chosen]
+        if one in keep or len(chosen) + len(new) <= most:
+            chosen.update(dict.fromkeys(new))
+    return [one for one in known if one in chosen]
+
+
+def _lane_order(known: dict[str, Branch]) -> list[tuple[str, int]]:
+    """Every branch with its depth: parents first, then their forks, those that left latest first."""
+    children: dict[str | None, list[str]] = {}
+    for one in known.values():
+        children.setdefault(one.parent if one.parent in known else None, []).append(one.id)
+    order: list[tuple[str, int]] = []
+    waiting = [(name, 0) for name in reversed(children.get(None, []))]
+    while waiting:
+        name, depth = waiting.pop()
+        order.append((name, depth))
+        forks = sorted(children.get(name, []), key=lambda fork: known[fork].inherited)
+        waiting += [(fork, depth + 1) for fork in forks]
+    # A ring of parents (metadata edited by hand) has no root: its branches come last.
+    placed = {name for name, _ in order}
+    return [*order, *((name, 0) for name in known if name not in placed)]
+
+
+def _leaves(one: Branch, known: dict[str, Branch], number: dict[str, int]) -> tuple[str, int] | None:
+    """The branch whose lane this one leaves, and the turn it leaves after; ``None`` if it shares nothing.
+
+    A fork of a fork may have left before its parent had a turn of its own: then it leaves the grandparent's lane.
+    """
+    if not one.inherited or one.parent not in number:
+        return None
+    host, seen = known[one.parent], {one.id}
+    while one.inherited <= host.inherited and host.parent in number and host.id not in seen:
+        seen.add(host.id)
+        host = known[host.parent]
+    turn = next((turn for turn in reversed(one.turns) if turn.start < one.inherited), None)
+    return None if turn is None else (host.id, turn.number)
+
+
+class _Places:
+    """Turn number → place across, long uneventful stretches shortened."""
+
+    def __init__(self, family: Sequence[Branch]) -> None:
+        last = max((one.turns[-1].number for one in family if one.turns), default=0)
+        self._x: dict[int, float] = {}
+        self._hidden: set[int] = set()
+        eventful = self._eventful(family) if last > _FULL else set(range(1, last + 1))
+        place, number = 0.0, 1
+        while number <= last:
+            end = number
+            while end <= last and end not in eventful:
+                end += 1
+            if end - number >= _STRETCH:
+                for step, hidden in enumerate(range(number, end)):
+                    self._x[hidden] = place + 2 * step / (end - number)
+                    self._hidden.add(hidden)
+                place, number = place + 2, end
+            else:
+                self._x[number] = place
+                place, number = place + 1, number + 1
+        self.width = max(place, 1.0)
+
+    @staticmethod
+    def _eventful(family: Sequence[Branch]) -> set[int]:
+        """The turns at which a branch begins or ends, with their neighbours."""
+        found = {1, 2}
+        for one in family:
+            own = _own(one)
+            for turn in filter(None, (own[0] if own else None, own[-1] if own else None)):
+                found |= {turn.number - 1, turn.number, turn.number + 1}
+        return found
+
+    def x(self, number: int) -> float:
+        """The place of a turn."""
+        return self._x.get(number, 0.0)
+
+    def is_drawn(self, number: int) -> bool:
+        """True unless the turn lies in a shortened stretch."""
+        return number not in self._hidden
+
+    def stretches(self, lane: int, own: Sequence[TurnMark]) -> list[Stretch]:
+        """The shortened stretches of a lane."""
+        found: list[Stretch] = []
+        for turn in own:
+            if turn.number not in self._hidden:
+                continue
+            x = self._x[turn.number]
+            if found and turn.number - 1 in self._hidden:
+                found[-1] = replace(found[-1], end=x, turns=found[-1].turns + 1)
+            else:
+                found.append(Stretch(lane, x, x, 1))
+        return found

@@ -1,0 +1,129 @@
+"""A comparison as one HTML file: opens offline, light and dark, prints, needs no script and runs none.
+
+It stands in the same document as an exported session (``export_html.page``): every text is escaped, and a policy in the
+file forbids everything but its own style sheet.
+
+Does not compare or shorten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from sessions_lib import calls, compare_words, export_html, figures, names
+from sessions_lib.compare import LETTERS, Cell, Comparison, Line, Row, Tool, shown_text
+from sessions_lib.worddiff import Segment
+
+_text = export_html.text
+
+
+def document(comparison: Comparison) -> str:
+    """The whole comparison as one HTML document."""
+    title = " · ".join(names.one_line(branch.title) for branch in comparison.branches)
+    return export_html.page(f"Compare: {title}", "\n".join(_body(comparison)), _style(), wide=True)
+
+
+@cache
+def _style() -> str:
+    return Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+
+
+def _body(comparison: Comparison) -> Iterator[str]:
+    yield "<header><h1>Comparison</h1>"
+    for at, branch in enumerate(comparison.branches):
+        yield f'<p class="facts b{at}">{_badge(at)} {_text(names.one_line(branch.title, 200))} · {_text(branch.id)}</p>'
+    yield "</header>"
+    for note in comparison.notes:
+        yield f'<p class="note">{_text(note)}</p>'
+    yield from _figures(comparison)
+    yield from _shared(comparison)
+    yield f'<p class="parted">{_text(compare_words.parted(comparison))}</p>'
+    yield f'<div class="scroll n{len(comparison.branches)}"><div class="heads">'
+    for at, branch in enumerate(comparison.branches):
+        yield f'<div class="b{at}">{_badge(at)} <span>{_text(names.one_line(branch.title, 120))}</span></div>'
+    yield "</div>"
+    for row in comparison.rows:
+        yield from _row(row)
+    yield "</div>"
+
+
+def _badge(at: int) -> str:
+    return f'<span class="badge">{LETTERS[at]}</span>'
+
+
+def _figures(comparison: Comparison) -> Iterator[str]:
+    heads = "".join(
+        f'<th title="{_text(figures.MEANINGS[name])}">{title}</th>' for name, title in figures.TITLES.items()
+    )
+    yield f'<div class="scroll"><table class="figures"><thead><tr><th>After the shared start</th>{heads}</tr></thead>'
+    base = dict(comparison.figures[0].items())
+    for at, (branch, found) in enumerate(zip(comparison.branches, comparison.figures, strict=True)):
+        cells = []
+        for name, figure in found.items():
+            change = compare_words.delta(name, figure, base[name]) if at else ""
+            against = f"<small>{_text(change)}{'' if change == '=' else ' to'} A</small>" if change else ""
+            cells.append(f"<td>{_text(compare_words.figure(name, figure))}{against}</td>")
+        name = _text(names.one_line(branch.title, 60))
+        yield f'<tr class="b{at}"><th>{_badge(at)} {name}</th>{"".join(cells)}</tr>'
+    yield "</table></div>"
+
+
+def _shared(comparison: Comparison) -> Iterator[str]:
+    shared = comparison.shared
+    if shared.messages:
+        yield f"<details><summary>Shared start · {_text(compare_words.shared(shared))}</summary><div>"
+        for message in comparison.branches[0].messages[: shared.messages]:
+            made = "\n".join(calls.label(call) for call in calls.calls_of(message))
+            said = "\n".join(filter(None, [shown_text(message), made]))
+            yield f'<p class="facts">{_text(str(message.get("role")))}</p><p class="text">{_text(said)}</p>'
+        yield "</div></details>"
+    if shared.effects:
+        yield '<p class="facts">Before the fork, once for all:</p><ul class="tags">'
+        for step in shared.effects:
+            ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
+            yield f"<li>{_text(calls.label(step.call) + ending)}</li>"
+        yield "</ul>"
+
+
+def _row(row: Row) -> Iterator[str]:
+    yield f"<h2>{_text(compare_words.turn_label(row))}{' · the same' if row.is_same else ''}</h2>"
+    yield '<div class="row">'
+    is_gap = [turn is None for turn in row.turns]
+    for number, line in enumerate(row.lines):
+        for at, cell in enumerate(line.cells):
+            if is_gap[at]:
+                yield f'<div class="gap">{LETTERS[at]} has no such turn</div>' if number == 0 else "<div></div>"
+            else:
+                yield _cell(line, cell, at, is_alone=any(is_gap))
+    yield "</div>"
+
+
+def _cell(line: Line, cell: Cell | None, at: int, *, is_alone: bool) -> str:
+    if cell is None:
+        return f'<div class="cell nothing b{at}"></div>'
+    state = "" if is_alone and cell.state == "only here" else compare_words.state_label(line, cell)
+    cut = "cut off" if cell.is_interrupted else ""
+    said = " · ".join(filter(None, [compare_words.KINDS[line.kind], state, cut]))
+    facts = f'<p class="facts">{_text(said)}</p>'
+    body = _tool(cell.tool) if cell.tool else f'<p class="text">{_segments(cell.words, cell.text)}</p>'
+    return f'<div class="cell {line.kind} b{at}">{facts}{body}</div>'
+
+
+def _tool(tool: Tool) -> str:
+    ending = "" if tool.status == "done" else f' <span class="facts">{tool.status}</span>'
+    return (
+        f"<details><summary><code>{_text(tool.label)}</code>{ending}</summary><div>"
+        f'<p class="facts">Arguments</p><pre>{_segments(tool.argument_words, tool.arguments)}</pre>'
+        f'<p class="facts">Result</p><pre>{_segments(tool.result_words, tool.result)}</pre></div></details>'
+    )
+
+
+def _segments(words: Sequence[Segment] | None, whole: str) -> str:
+    if words is None:
+        return _text(whole)
+    return "".join(
+        f'<mark class="mark">{_text(segment.text)}</mark>' if segment.changed else _text(segment.text)
+        for segment in words
+    )
