@@ -159,8 +159,8 @@ def summary(said: Sequence[Message]) -> list[str]:
     found = [_count(len(said), "message"), _count(turns, "turn")]
     totals = usage.total(said)
     if totals.total is not None:
-        partly = "" if totals.reported == totals.answers else f" (known for {totals.reported} of {totals.answers} answers)"
-        found.append(f"{totals.total:,} tokens{partly}")
+        known = f" (known for {totals.reported} of {totals.answers} answers)"
+        found.append(f"{totals.total:,} tokens{'' if totals.reported == totals.answers else known}")
     elif totals.answers:
         found.append("tokens unknown")
     return found
