@@ -133,7 +133,7 @@ def client(endpoint: Endpoint) -> OpenAI:
 
 
 def list_models(endpoint: Endpoint, made: OpenAI | None = None) -> list[str]:
-    """The ids of the models ``endpoint`` offers, sorted; ``ProviderError`` if it cannot be asked."""
+    """The ids of the models ``endpoint`` offers, in its order; ``ProviderError`` if it cannot be asked."""
     import httpx2
     import openai
 
@@ -147,7 +147,7 @@ def list_models(endpoint: Endpoint, made: OpenAI | None = None) -> list[str]:
         raise problem(error, endpoint) from error
     except (AttributeError, TypeError, ValueError) as error:
         raise ProviderError(f"{endpoint.name} answers, but not with a list of models. {_IS_IT_V1}") from error
-    return sorted(set(listed))
+    return list(dict.fromkeys(listed))
 
 
 def with_model(endpoint: Endpoint, made: OpenAI | None = None) -> Endpoint:

@@ -1,0 +1,302 @@
+"""A model server on loopback for the tests: real HTTP, real SSE, a queue of replies and a memory of what it was sent.
+
+Not a mock: the ``openai`` client talks to it over a socket. Replies are taken from the queue in order; when it is
+empty, the model says "Yes.". ``strict`` refuses a history that a strict provider would refuse.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+USAGE = {"prompt_tokens": 11, "completion_tokens": 4, "total_tokens": 15}
+DROP = "DROP"  # in a list of chunks: cut the connection here
+SILENCE = "SILENCE"  # in a list of chunks: say nothing more until the client goes away
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the server does with one request: SSE ``chunks``, or a ``body`` of a ``kind`` with a ``status``."""
+
+    chunks: Sequence[Any] = ()
+    pause_s: float = 0.0
+    done: bool = True
+    status: int = 200
+    kind: str = "text/event-stream"
+    body: bytes | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    is_silent: bool = False  # not even headers
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One chunk with one choice."""
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "x", "object": "chat.completion.chunk", "created": 0, "model": "served", "choices": [choice], **more}
+
+
+def usage_chunk(usage: Any = None) -> dict[str, Any]:
+    """The last chunk of a stream with ``include_usage``."""
+    return {**chunk({}), "choices": [], "usage": USAGE if usage is None else usage}
+
+
+def say(text: str, finish: str | None = "stop", usage: bool = True, **options: Any) -> Reply:
+    """A streamed answer, one chunk a word."""
+    words = [word + " " for word in text.split(" ")]
+    words[-1] = words[-1][:-1]
+    chunks = [chunk({"role": "assistant", "content": ""}), *(chunk({"content": word}) for word in words)]
+    if finish is not None:
+        chunks.append(chunk({}, finish))
+    if usage:
+        chunks.append(usage_chunk())
+    return Reply(chunks, **options)
+
+
+def ask(*calls: tuple[str, str, dict[str, Any] | str], finish: str = "tool_calls", **options: Any) -> Reply:
+    """Tool calls, each ``(id, name, arguments)``."""
+    made = [
+        {
+            "index": index,
+            "id": call_id,
+            "type": "function",
+            "function": {"name": name, "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments)},
+        }
+        for index, (call_id, name, arguments) in enumerate(calls)
+    ]
+    return Reply([chunk({"role": "assistant", "content": None, "tool_calls": made}), chunk({}, finish), usage_chunk()])
+
+
+def status(code: int, message: str = "no", **headers: str) -> Reply:
+    """An error of the server; retries are asked for at once."""
+    body = json.dumps({"error": {"message": message, "type": "test", "code": code}}).encode()
+    return Reply(status=code, kind="application/json", body=body, headers={"retry-after-ms": "1", **headers})
+
+
+def whole(body: Any, kind: str = "application/json", code: int = 200) -> Reply:
+    """A response that is not streamed: JSON for a dict or list, else the text."""
+    data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    return Reply(status=code, kind=kind, body=data)
+
+
+class ModelServer:
+    """The server; a context manager. ``url`` ends with /v1."""
+
+    def __init__(self, *replies: Reply, strict: bool = True, models: Sequence[str] = ("tiny",)) -> None:
+        self.queue: list[Reply] = list(replies)
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.completed = 0
+        self.aborted = 0
+        self.strict, self.models = strict, list(models)
+        self.has_request = threading.Event()
+        self._lock = threading.Lock()
+        self._is_closing = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.owner = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def __enter__(self) -> ModelServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop serving; silent answers end."""
+        self._is_closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def take(self, request: dict[str, Any], key: str) -> Reply:
+        """Remember the request and choose its reply."""
+        with self._lock:
+            self.requests.append(request)
+            self.keys.append(key)
+            self.has_request.set()
+            wrong = problems(request.get("messages")) if self.strict else []
+            if wrong:
+                return status(400, "; ".join(wrong))
+            reply = self.queue.pop(0) if self.queue else say("Yes.")
+        asked = request.get("stream_options") or {}
+        if not asked.get("include_usage"):
+            kept = [one for one in reply.chunks if not (isinstance(one, dict) and one.get("usage"))]
+            reply = replace(reply, chunks=kept)
+        return reply
+
+    @property
+    def sent(self) -> list[list[dict[str, Any]]]:
+        """The messages of each request."""
+        return [request["messages"] for request in self.requests]
+
+    def wait_aborted(self, count: int = 1) -> bool:
+        """Wait until the client has left ``count`` answers."""
+        deadline = time.monotonic() + 10
+        while self.aborted < count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return self.aborted >= count
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    owner: ModelServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is counted, not printed."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep the test's output clean."""
+
+    def do_GET(self) -> None:
+        if not self.path.endswith("/models"):
+            self._body(status(404, "not here"))
+            return
+        listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.server.owner.models]}
+        self._body(whole(listed))
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        reply = self.server.owner.take(request, self.headers.get("authorization", ""))
+        if reply.is_silent:
+            self._wait_for_the_client_to_leave()
+        elif reply.body is not None:
+            self._body(reply)
+        else:
+            self._stream(reply)
+
+    def _body(self, reply: Reply) -> None:
+        body = reply.body or b""
+        self.send_response(reply.status)
+        for name, value in {"content-type": reply.kind, "content-length": str(len(body)), **reply.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _stream(self, reply: Reply) -> None:
+        self.close_connection = True
+        self.send_response(reply.status)
+        self.send_header("content-type", reply.kind)
+        self.send_header("connection", "close")
+        self.end_headers()
+        try:
+            for line in _lines(reply):
+                if line == DROP:
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
+                if line == SILENCE:
+                    self._wait_for_the_client_to_leave()
+                    return
+                if self._has_left():
+                    raise BrokenPipeError
+                self.wfile.write(line.encode())
+                self.wfile.flush()
+                time.sleep(reply.pause_s)
+        except OSError:
+            self.server.owner.aborted += 1
+        else:
+            self.server.owner.completed += 1
+
+    def _has_left(self, wait_s: float = 0.0) -> bool:
+        ready, _, _ = select.select([self.connection], [], [], wait_s)
+        if not ready:
+            return False
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            return True
+
+    def _wait_for_the_client_to_leave(self) -> None:
+        self.close_connection = True
+        while not self.server.owner._is_closing.is_set():
+            if self._has_left(0.02):
+                self.server.owner.aborted += 1
+                return
+
+
+def _lines(reply: Reply) -> Iterator[str]:
+    for one in reply.chunks:
+        yield one if isinstance(one, str) and one in (DROP, SILENCE) else f"data: {_json(one)}\n\n"
+    if reply.done:
+        yield "data: [DONE]\n\n"
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+_KEYS = {
+    "system": {"role", "content", "name"},
+    "developer": {"role", "content", "name"},
+    "user": {"role", "content", "name"},
+    "assistant": {"role", "content", "tool_calls", "refusal", "name"},
+    "tool": {"role", "content", "tool_call_id"},
+}
+
+
+def problems(messages: Any) -> list[str]:
+    """What a strict provider would refuse in these messages; empty if nothing."""
+    if not isinstance(messages, list) or not messages:
+        return ["no messages"]
+    wrong = []
+    waiting: list[str] = []
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if role not in _KEYS:
+            wrong.append(f"{index}: role {role!r}")
+            continue
+        wrong += [f"{index}: key {key!r}" for key in set(message) - _KEYS[role]]
+        if role == "tool":
+            if message.get("tool_call_id") not in waiting:
+                wrong.append(f"{index}: a result without its call")
+            else:
+                waiting.remove(message["tool_call_id"])
+            if not isinstance(message.get("content"), str):
+                wrong.append(f"{index}: a result without text")
+            continue
+        if waiting:
+            wrong.append(f"{index}: calls without results: {waiting}")
+        waiting = []
+        if role == "assistant":
+            wrong += _wrong_with_assistant(index, message)
+            waiting = [call.get("id") for call in message.get("tool_calls") or []]
+        elif not isinstance(message.get("content"), str | list):
+            wrong.append(f"{index}: no content")
+    if waiting:
+        wrong.append(f"the end: calls without results: {waiting}")
+    if messages[-1].get("role") == "assistant":
+        wrong.append("the last message is the assistant's")
+    return wrong
+
+
+def _wrong_with_assistant(index: int, message: dict[str, Any]) -> list[str]:
+    wrong = []
+    calls = message.get("tool_calls")
+    if not message.get("content") and not calls and not message.get("refusal"):
+        wrong.append(f"{index}: an assistant message that says nothing")
+    if calls is not None and not calls:
+        wrong.append(f"{index}: an empty list of calls")
+    ids = [call.get("id") for call in calls or []]
+    if len(set(ids)) != len(ids) or not all(ids):
+        wrong.append(f"{index}: ids {ids}")
+    for call in calls or []:
+        try:
+            is_object = isinstance(json.loads(call["function"]["arguments"]), dict)
+        except ValueError:
+            is_object = False
+        if not is_object or not call["function"]["name"]:
+            wrong.append(f"{index}: call {call}")
+    return wrong
