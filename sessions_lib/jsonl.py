@@ -485,7 +485,12 @@ def copy_prefix(source: Path, target: Path, size: int) -> None:
     """
     reading = open_to_read(source)
     try:
-        writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise _refused(target, error) from error
         try:
             os.fchmod(writing, 0o600)
             _copy(reading, writing, size)
@@ -523,7 +528,12 @@ def _copy(reading: int, writing: int, size: int) -> None:
 
 def write_new(path: Path, content: bytes) -> None:
     """Write the new file ``path`` (0600), on disk when it returns; ``FileExistsError`` if there is one."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise _refused(path, error) from error
     try:
         os.fchmod(descriptor, 0o600)
         _write_all(descriptor, content)

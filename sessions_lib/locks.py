@@ -44,6 +44,10 @@ class Lock:
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._take(timeout)
+        except FileNotFoundError as error:
+            raise StorageError(
+                path.parent.parent, "the folder is not there any more", "Bring it back, then retry."
+            ) from error
         except OSError as error:
             raise StorageError(path, f"cannot be locked ({error.strerror or error})") from error
 

@@ -3,7 +3,7 @@
 * A message that is in both (by identity) is in the result once, so merging twice changes nothing.
 * Turns stay whole: a prompt with all that answers it, calls with their results.
 * A turn's time is its first known message time, never earlier than the turn before it; turns before the first known
-  time take that one. A session without any time goes behind the other. At equal times the first list goes first.
+  time take that one. Where nothing has a time, all of the first list goes before the second. At equal times, too.
 * A turn that the fork cut keeps its rest right behind the shared start. A turn that is partly there receives its new
   messages in place, each behind the message it followed.
 
@@ -19,7 +19,8 @@ from sessions_lib import messages as m
 from sessions_lib.calls import each_turn
 from sessions_lib.content import Message
 
-_NEVER = datetime.max.replace(tzinfo=UTC)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def merge(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
@@ -95,8 +96,8 @@ def _end_of_step(place: list[Message], index: int) -> int:
 
 def _by_time(first: list[list[Message]], second: list[list[Message]]) -> list[Message]:
     merged: list[Message] = []
-    waiting = list(zip(turn_times(second), second, strict=True))
-    for moment, turn in zip(turn_times(first), first, strict=True):
+    waiting = list(zip(_turn_times(second, _LAST), second, strict=True))
+    for moment, turn in zip(_turn_times(first, _FIRST), first, strict=True):
         while waiting and waiting[0][0] < moment:
             merged += waiting.pop(0)[1]
         merged += turn
@@ -105,10 +106,10 @@ def _by_time(first: list[list[Message]], second: list[list[Message]]) -> list[Me
     return merged
 
 
-def turn_times(turns: Sequence[Sequence[Message]]) -> list[datetime]:
-    """When each turn was said, in an order that never steps back; the end of time where nothing is known."""
+def _turn_times(turns: Sequence[Sequence[Message]], unknown: datetime) -> list[datetime]:
+    """When each turn was said, in an order that never steps back; ``unknown`` where no turn has a time."""
     own = [next((moment for moment in m.effective_times(turn) if moment), None) for turn in turns]
-    latest = next((moment for moment in own if moment), _NEVER)
+    latest = next((moment for moment in own if moment), unknown)
     found = []
     for moment in own:
         latest = max(latest, moment) if moment else latest
