@@ -1,0 +1,478 @@
+"""Search with the catalog: the text index gives candidates, the files give the proof.
+
+The index is SQLite's FTS5 without stored text and without positions. It knows whole words; a query means parts of words
+too, so the list of all words is kept beside it and a part is looked for as every word that holds it. Chinese, Japanese
+and Korean runs, which have no blanks, are indexed as overlapping pairs of characters. What the index says is only
+"perhaps here": every hit is read from the file, decoded and matched by ``query``, so nothing false is ever shown; and
+because both sides are folded and cut by the same functions, nothing true is missed.
+
+Sessions (or the newest of their messages) that are not in the index yet are scanned in their files, with the same
+answer. Deleted texts leave no trace a search could find; their words stay in the index until a fifth of it is dead or
+the catalog is rebuilt.
+
+Does not refresh the catalog.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import content, jsonl, listing, query
+from sessions_lib.catalog_file import transaction
+from sessions_lib.catalog_rows import INFO, from_us, info_of, to_us
+from sessions_lib.errors import SessionError
+from sessions_lib.listing import Hit, SessionInfo
+from sessions_lib.query import Query
+
+SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
+BATCH_BYTES = 16_000_000
+MAX_TERMS = 1_000  # a part of a word that more words hold says nothing
+REBUILD_FROM_DEAD = 20_000
+
+_CJK = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3040-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_BETWEEN = "\u0080-\u00bf\u1680\u2000-\u206f\u3000-\u3004\u3008-\u3020\u3030"
+_RUN = re.compile(f"[{_CJK}]+")
+_NOT_ASCII = re.compile(f"[{_CJK}]+|[{_BETWEEN}]+")
+_PIECE = re.compile(f"(?P<cjk>[{_CJK}]+)|(?P<word>[^\x00-/:-@\\[-`{{-\x7f{_BETWEEN}{_CJK}]+)")
+_TOKEN = re.compile(f"[^\x00-/:-@\\[-`{{-\x7f{_BETWEEN}]+")
+
+
+def index_text(folded: str) -> str:
+    """Folded text as it goes into the index: CJK runs as pairs, blanks for punctuation beyond ASCII."""
+    if folded.isascii():
+        return folded.replace("\0", " ")
+    return _NOT_ASCII.sub(_spaced, folded).replace("\0", " ")
+
+
+def _spaced(found: re.Match[str]) -> str:
+    run = found[0]
+    if not _RUN.match(run):
+        return " "
+    return f" {' '.join(first + second for first, second in pairwise(run))} {run[-1]} "
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """All words in the index, as one text with a line a word, to find those that hold a part."""
+
+    terms: str
+    state: tuple[Any, ...]
+
+    @classmethod
+    def load(cls, db: sqlite3.Connection) -> Vocabulary:
+        """The words as the catalog has them now."""
+        found = dict(db.execute("SELECT name, value FROM facts WHERE name IN ('terms', 'new_terms')"))
+        return cls(f"\n{found.get('terms', '')}\n{found.get('new_terms', '')}\n", _state(db))
+
+    def is_current(self, db: sqlite3.Connection) -> bool:
+        """True if nothing was indexed since."""
+        return self.state == _state(db)
+
+    def holding(self, part: str, *, at_end: bool) -> list[str] | None:
+        """The words that hold ``part`` (``at_end``: end with it); ``None`` if they are too many."""
+        wanted, found, at = part + ("\n" if at_end else ""), set(), 0
+        while (at := self.terms.find(wanted, at)) >= 0:
+            start, end = self.terms.rfind("\n", 0, at) + 1, self.terms.find("\n", at)
+            found.add(self.terms[start:end])
+            if len(found) > MAX_TERMS:
+                return None
+            at = end
+        return sorted(found)
+
+    def expression(self, asked: Query) -> str | None:
+        """The FTS5 expression that every matching message satisfies; ``None`` if the words say nothing."""
+        parts = [part for needle in asked.needles for part in self._parts(needle)]
+        return " AND ".join(dict.fromkeys(parts)) or None
+
+    def _parts(self, needle: str) -> Iterator[str]:
+        for found in _PIECE.finditer(needle):
+            piece = found[0]
+            starts, ends = found.start() == 0, found.end() == len(needle)
+            if found["cjk"]:
+                yield from (quoted(a + b) for a, b in pairwise(piece)) if len(piece) > 1 else [quoted(piece) + "*"]
+            elif not starts:
+                yield quoted(piece) + ("*" if ends else "")
+            elif (terms := self.holding(piece, at_end=not ends)) is not None:
+                # No word holds it: an expression that nothing satisfies.
+                yield f"({' OR '.join(map(quoted, terms))})" if terms else quoted(piece)
+
+
+def quoted(term: str) -> str:
+    """``term`` as a string of FTS5."""
+    return '"' + term.replace('"', '""') + '"'
+
+
+def _fact(db: sqlite3.Connection, name: str) -> Any:
+    found = db.execute("SELECT value FROM facts WHERE name=?", (name,)).fetchone()
+    return found[0] if found else 0
+
+
+def _state(db: sqlite3.Connection) -> tuple[Any, ...]:
+    return tuple(db.execute("SELECT name, value FROM facts WHERE name IN ('whole_row', 'bulk', 'index') ORDER BY name"))
+
+
+# ---------------------------------------------------------------- indexing
+
+
+def unindexed_bytes(db: sqlite3.Connection) -> int:
+    """About how many bytes of messages wait to be indexed; at least 1 while anything does."""
+    waiting = db.execute(
+        "SELECT count(*), total(offset * (messages - indexed) / messages) FROM sessions WHERE indexed < messages"
+    ).fetchone()
+    return max(int(waiting[1]), int(waiting[0]), int(bool(_fact(db, "bulk"))))
+
+
+def index(db: sqlite3.Connection, folder: Path, *, seconds: float) -> None:
+    """Index what is waiting, newest sessions first, and stop after about ``seconds``."""
+    until = time.monotonic() + seconds
+    if (waiting := unindexed_bytes(db)) == 0:
+        return
+    _clear_if_dead(db)
+    is_bulk = bool(_fact(db, "bulk")) or waiting > SMALL_BYTES
+    while time.monotonic() < until:
+        with transaction(db):
+            if is_bulk:
+                db.execute("INSERT OR REPLACE INTO facts VALUES('bulk', 1)")
+            terms = _index_batch(db, folder, until, is_bulk)
+            left = db.execute("SELECT 1 FROM sessions WHERE indexed < messages LIMIT 1").fetchone()
+            if not is_bulk:
+                _add_terms(db, terms)
+            elif not left:
+                _read_terms(db)
+        if not left:
+            return
+
+
+def _clear_if_dead(db: sqlite3.Connection) -> None:
+    dead, made = _fact(db, "dead_rows"), _fact(db, "next_row")
+    if dead < REBUILD_FROM_DEAD or dead * 5 < made:
+        return
+    with transaction(db):
+        db.execute("INSERT INTO said(said) VALUES('delete-all')")
+        db.execute("UPDATE sessions SET indexed=0")
+        db.execute("UPDATE facts SET value=0 WHERE name IN ('dead_rows', 'whole_row', 'bulk')")
+        db.execute("UPDATE facts SET value='' WHERE name IN ('terms', 'new_terms')")
+
+
+def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bool) -> set[str]:
+    """Index sessions until the batch is full or the time is up; the new words, if they are not read back later."""
+    terms: set[str] = set()
+    size = 0
+    waiting = db.execute(
+        "SELECT n, id, messages, indexed, offset FROM sessions WHERE indexed < messages ORDER BY last_active DESC, id"
+    ).fetchall()
+    for n, session, count, indexed, offset in waiting:
+        texts = _texts(db, folder, n, session, indexed)
+        db.executemany("INSERT INTO said(rowid, text) VALUES(?, ?)", texts)
+        db.execute("UPDATE sessions SET indexed=? WHERE n=?", (count, n))
+        if not is_bulk:
+            terms.update(term for _, text in texts for term in _TOKEN.findall(text))
+        size += offset * (count - indexed) // count
+        if size > BATCH_BYTES or time.monotonic() > until:
+            break
+    return terms
+
+
+def _texts(db: sqlite3.Connection, folder: Path, n: int, session: str, indexed: int) -> list[tuple[int, str]]:
+    """(row, text) of the messages of a session from number ``indexed`` on."""
+    rows = db.execute(
+        "SELECT row, number, start, place FROM messages WHERE session=? AND number>=? ORDER BY number", (n, indexed)
+    ).fetchall()
+    try:
+        said = jsonl.read(folder / f"{session}{listing.MESSAGES}", rows[0][2]).messages[rows[0][3] :]
+    except (OSError, SessionError):
+        return []  # gone or unreadable since: the next refresh takes its rows out
+    return [
+        (row[0], index_text(query.fold(text)))
+        for row, message in zip(rows, said, strict=False)
+        if (text := content.searchable(message))
+    ]
+
+
+def _add_terms(db: sqlite3.Connection, terms: set[str]) -> None:
+    """Put new words beside the stored list, and all rows indexed so far become searchable."""
+    known = Vocabulary.load(db).terms
+    fresh = sorted(term for term in terms if f"\n{term}\n" not in known)
+    if fresh:
+        kept = _fact(db, "new_terms") or ""
+        db.execute("INSERT OR REPLACE INTO facts VALUES('new_terms', ?)", ("\n".join(filter(None, [kept, *fresh])),))
+    _now_searchable(db)
+
+
+def _read_terms(db: sqlite3.Connection) -> None:
+    """Store the list of all words as the index has them."""
+    found = db.execute("SELECT term FROM said_terms").fetchall()
+    db.execute("UPDATE facts SET value=? WHERE name='terms'", ("\n".join(term for (term,) in found),))
+    db.execute("INSERT OR REPLACE INTO facts VALUES('new_terms', '')")
+    db.execute("INSERT OR REPLACE INTO facts VALUES('bulk', 0)")
+    _now_searchable(db)
+
+
+def _now_searchable(db: sqlite3.Connection) -> None:
+    db.execute("UPDATE facts SET value=(SELECT value - 1 FROM facts WHERE name='next_row') WHERE name='whole_row'")
+    db.execute("INSERT OR REPLACE INTO facts SELECT 'index', coalesce(max(value), 0) + 1 FROM facts WHERE name='index'")
+
+
+# ---------------------------------------------------------------- searching
+
+
+def session_filter(asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """The part of a query that is about sessions, as a condition on ``sessions s``."""
+    parts, values = ["1"], list[Any]()
+
+    def named(kind: str, wanted: Sequence[str], negated: str = "") -> None:
+        tests = []
+        values.append(kind)
+        for name in wanted:
+            if len(name) > 1 and name.endswith("*"):
+                tests.append("substr(name, 1, ?)=?")
+                values.extend((len(name) - 1, name[:-1]))
+            else:
+                tests.append("name=?")
+                values.append(name)
+        parts.append(f"s.n {negated}IN (SELECT session FROM names WHERE kind=? AND ({' OR '.join(tests)}))")
+
+    for tag in asked.tags:
+        named("tag", [tag])
+    for tool in asked.tools:
+        named("tool", [tool])
+    if asked.any_tags:
+        named("tag", asked.any_tags)
+    if asked.not_tags:
+        named("tag", asked.not_tags, "NOT ")
+    if asked.models:
+        named("model", asked.models)
+    if asked.verdicts:
+        named("verdict", asked.verdicts)
+    claims = {
+        "s.tags='[]'": asked.untagged,
+        "s.parent IS NOT NULL": asked.is_fork,
+        "s.parent IS NULL": asked.not_fork,
+        "s.errors>0": asked.has_error,
+        "(s.damaged>0 OR s.fault IS NOT NULL)": asked.has_damage,
+    }
+    parts += [clause for clause, is_asked in claims.items() if is_asked]
+    return " AND ".join(parts), tuple(values)
+
+
+def message_filter(db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """The roles and days of a query as a condition on ``messages m`` and ``sessions s``."""
+    parts, values = ["1"], list[Any]()
+    if asked.roles:
+        roles = [
+            role for (role,) in db.execute("SELECT DISTINCT role FROM messages") if query.role_matches(asked, role)
+        ]
+        parts.append(f"m.role IN ({', '.join('?' * len(roles))})")
+        values += roles
+    for sign, bound in ((">=", asked.since), ("<", asked.until)):
+        if bound is not None:
+            parts.append(f"coalesce(m.time, s.last_active){sign}?")
+            values.append(to_us(bound))
+    return " AND ".join(parts), tuple(values)
+
+
+_CANDIDATE = "s.id, m.number, m.start, m.length, m.place, coalesce(m.time, s.last_active), m.role"
+_NEWEST = "coalesce(m.time, s.last_active) DESC, s.id, m.number DESC"
+
+
+@dataclass(slots=True)
+class Search:
+    """One search on an open, fresh catalog. ``first_only`` wants the sessions only: one hit each, without snippets."""
+
+    db: sqlite3.Connection
+    folder: Path
+    asked: Query
+    words: Vocabulary
+    limit: int | None = None
+    first_only: bool = False
+
+    def hits(self) -> list[Hit]:
+        """What is found, in the order of ``listing``, at most ``limit``."""
+        found = self._titles()
+        if self.asked.needles:
+            found += self._said()
+        elif self.asked.asks_about_messages:
+            found += self._without_words()
+        return listing.hits_newest_first(found)[: self.limit]
+
+    def _titles(self) -> list[Hit]:
+        asked = self.asked
+        if asked.roles or (asked.asks_about_messages and not asked.needles):
+            return []
+        clause, values = session_filter(asked)
+        for needle in asked.needles:
+            clause, values = f"{clause} AND instr(s.title_text, ?)>0", (*values, needle)
+        if asked.since is not None or asked.until is not None:
+            inner, bounds = message_filter(self.db, replace(asked, roles=()))
+            clause += f" AND EXISTS(SELECT 1 FROM messages m WHERE m.session=s.n AND {inner})"
+            values = (*values, *bounds)
+        found = self.db.execute(
+            f"SELECT {INFO} FROM sessions s WHERE {clause} ORDER BY s.last_active DESC, s.id LIMIT ?",
+            (*values, -1 if self.limit is None else self.limit),
+        )
+        without_days = replace(asked, since=None, until=None)
+        return [hit for row in found if (hit := listing.title_hit(without_days, info_of(row), ()))]
+
+    def _without_words(self) -> list[Hit]:
+        """Roles and days only: the newest message of each session that passes."""
+        about_sessions, values = session_filter(self.asked)
+        about_messages, more = message_filter(self.db, self.asked)
+        found = self.db.execute(
+            f"SELECT {_CANDIDATE}, max(m.number) FROM messages m JOIN sessions s ON s.n=m.session "
+            f"WHERE {about_sessions} AND {about_messages} GROUP BY s.n ORDER BY {_NEWEST} LIMIT ?",
+            (*values, *more, -1 if self.limit is None else self.limit),
+        )
+        with _Files(self.folder) as files:
+            return [hit for row in found if (hit := self._prove(files, row[:7]))]
+
+    def _said(self) -> list[Hit]:
+        expression = self.words.expression(self.asked)
+        about_sessions, values = session_filter(self.asked)
+        whole = _fact(self.db, "whole_row")
+        is_indexed = "s.indexed=s.messages AND s.last_row<=?"
+        if expression is None:  # punctuation alone, or a part that stands in nearly every word
+            return self._scanned(about_sessions, values)
+        found = self._indexed(expression, f"{about_sessions} AND {is_indexed}", (*values, whole))
+        return found + self._scanned(f"{about_sessions} AND NOT ({is_indexed})", (*values, whole))
+
+    def _indexed(self, expression: str, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
+        about_messages, more = message_filter(self.db, self.asked)
+        candidates = self.db.execute(
+            f"SELECT {_CANDIDATE} FROM messages m JOIN sessions s ON s.n=m.session "
+            f"WHERE m.row IN (SELECT rowid FROM said WHERE said MATCH ?) AND {about_sessions} AND {about_messages} "
+            f"ORDER BY {_NEWEST}",
+            (expression, *values, *more),
+        )
+        found: list[Hit] = []
+        seen: set[str] = set()
+        with _Files(self.folder) as files:
+            for row in candidates:
+                if self.first_only and row[0] in seen:
+                    continue
+                if (hit := self._prove(files, row)) is not None:
+                    found.append(hit)
+                    seen.add(row[0])
+                    if self.limit is not None and len(found) >= self.limit:
+                        break
+        return found
+
+    def _prove(self, files: _Files, row: Sequence[Any]) -> Hit | None:
+        """The hit for a candidate, if the message in the file matches."""
+        session, number, start, length, place, when, _ = row
+        message = files.message(session, start, length, place)
+        if message is None:
+            return None
+        text = content.searchable(message)
+        if self.asked.needles and not query.text_matches(self.asked, text):
+            return None
+        piece = query.Snippet("") if self.first_only else query.snippet(text, self.asked)
+        return Hit(session, number, piece.text, str(message.get("role")), from_us(when), piece.marks)
+
+    def _scanned(self, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
+        """The hits in sessions that the index does not answer for, newest sessions first."""
+        rows = self.db.execute(
+            f"SELECT {INFO}, coalesce((SELECT max(m.time) FROM messages m WHERE m.session=s.n), s.last_active) newest "
+            f"FROM sessions s WHERE {about_sessions} AND s.messages>0 ORDER BY newest DESC",
+            values,
+        ).fetchall()
+        anchors = [anchor for needle in self.asked.needles if (anchor := _anchor(needle))]
+        found: list[Hit] = []
+        for *row, newest in rows:
+            if self.limit is not None and len(found) >= self.limit:
+                found = listing.hits_newest_first(found)[: self.limit]
+                last = to_us(found[-1].when)
+                if last is not None and newest is not None and newest < last:
+                    break
+            info = info_of(row)
+            if _may_hold(self.folder / f"{info.id}{listing.MESSAGES}", anchors):
+                found += self._hits_of(info)
+        return found
+
+    def _hits_of(self, info: SessionInfo) -> list[Hit]:
+        session = listing.read(self.folder, info.id)
+        return [hit for hit in listing.hits_in(self.asked, session) if hit.message is not None]
+
+
+def _anchor(needle: str) -> bytes:
+    """The longest run of ``needle`` that stands in a line of ASCII JSON as it is."""
+    return max(re.findall(r"[!#-.0-\[\]-~]+", needle), key=len, default="").encode()
+
+
+def _may_hold(path: Path, anchors: Sequence[bytes]) -> bool:
+    """False only if no line of the file can hold all of ``anchors``."""
+    if not anchors:
+        return True
+    try:
+        descriptor = jsonl.open_to_read(path)
+    except (OSError, SessionError):
+        return False
+    with os.fdopen(descriptor, "rb") as file:
+        data = file.read()
+    lowered = data.lower()
+    if all(anchor in lowered for anchor in anchors):
+        return True
+    if data.isascii() and b"\\u" not in lowered:
+        return False
+    # A letter with an accent may fold to the anchor's, and an escape may spell it.
+    for line in lowered.split(b"\n"):
+        is_plain = line.isascii()
+        if b"\\u" in line:
+            line = _unescaped(line)
+            is_plain = False
+        if not is_plain:
+            folded = query.fold(line.decode("utf-8", "replace")).encode()
+            if all(anchor in folded for anchor in anchors):
+                return True
+    return False
+
+
+def _unescaped(line: bytes) -> bytes:
+    r"""``line`` with its ``\uXXXX`` as characters; pairs of surrogates too, since folding needs the whole one."""
+    text = line.decode("utf-8", "replace")
+    plain = re.sub(r"\\+u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+class _Files:
+    """Messages of many sessions by their place in the file; the last few files stay open."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.open: dict[str, int] = {}
+
+    def __enter__(self) -> _Files:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self.open.values():
+            os.close(descriptor)
+
+    def message(self, session: str, start: int, length: int, place: int) -> content.Message | None:
+        """The message whose lines stand there, or ``None`` if there is none any more."""
+        try:
+            raw = os.pread(self._descriptor(session), length, start)
+        except (OSError, SessionError):
+            return None
+        records: list[content.Message] = []
+        for line in raw.split(b"\n"):
+            parsed = jsonl.parse_line(line, 1, start)
+            records += parsed.records if parsed else []
+        return records[place] if place < len(records) else None
+
+    def _descriptor(self, session: str) -> int:
+        if session not in self.open:
+            if len(self.open) >= 32:
+                os.close(self.open.pop(next(iter(self.open))))
+            self.open[session] = jsonl.open_to_read(self.folder / f"{session}{listing.MESSAGES}")
+        return self.open[session]
