@@ -1,0 +1,70 @@
+"""An exported page, opened as a file in a real Chromium."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from sessions_lib import export
+
+SAID: list[dict[str, Any]] = [
+    {"role": "user", "content": "<script>document.title='owned'</script> Tide?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "c1", "function": {"name": "<img src=x onerror=alert(1)>", "arguments": '{"port":"Ember"}'}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "2.1 m </pre><svg/onload=alert(2)>"},
+    {
+        "role": "assistant",
+        "content": "# Tide\n\n|port|tide|\n|-|:-:|\n|Ember|2.1|\n\n![x](http://127.0.0.1:9/x.png) <iframe src=http://127.0.0.1:9/>",
+    },
+]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_exported_page_opens_as_a_file_and_asks_for_nothing(chromium: Browser, tmp_path: Path, scheme: Any) -> None:
+    path = tmp_path / "chat.html"
+    export.save(path, SAID, {"title": "Tide & <b>time</b>", "tags": ["<i>x</i>"], "id": "a"}, "html")
+    page = chromium.new_page(color_scheme=scheme)
+    asked: list[str] = []
+    faults: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: faults.append(message.text))
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("dialog", lambda dialog: faults.append(dialog.message))
+
+    page.goto(path.as_uri())
+
+    assert page.title() == "Tide & <b>time</b>"
+    assert page.locator("h1").inner_text() == "Tide & <b>time</b>"
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 20, 31)"}[scheme]
+    result = page.get_by_text("2.1 m </pre><svg/onload=alert(2)>")
+    assert not result.is_visible()
+    page.get_by_text("<img src=x onerror=alert(1)>").click()
+    assert result.is_visible()
+    assert page.evaluate("document.querySelectorAll('script, img, svg, iframe').length") == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert asked == [path.as_uri()]
+    assert faults == []
+    page.close()
+
+
+def test_on_paper_the_tool_steps_are_open(chromium: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "chat.html"
+    export.save(path, SAID, {"id": "a"}, "html")
+    page = chromium.new_page(color_scheme="dark")
+    page.goto(path.as_uri())
+
+    page.emulate_media(media="print")
+
+    assert page.evaluate("document.querySelector('details pre').checkVisibility({contentVisibilityAuto: true})")
+    assert page.get_by_text("2.1 m").bounding_box()["height"] > 10  # type: ignore[index]  # None fails the test too
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.close()
