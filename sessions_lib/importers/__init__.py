@@ -1,0 +1,235 @@
+"""Other tools' sessions → ours: recognised by content, converted without loss, added without overwriting anything.
+
+>>> from sessions_lib import importers
+>>> for step in importers.import_paths(SessionManager(), [Path("~/.claude/projects")]):     # doctest: +SKIP
+...     print(step.done, step.total, step.source, step.error or step.result.summary)
+
+* ``read(path, format=None)`` gives a file's conversations (``Imported``) and an ``ImportReport``; nothing is written.
+* ``import_paths(manager, paths, format=None, dry_run=False)`` imports files, folders and zips: one ``Progress`` a file.
+  Stop iterating and nothing more is imported; import again and it goes on where it stopped.
+* ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
+* ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one.
+
+One file a format: ``claude_code``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
+exports too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
+conversation is new, grown or unchanged.
+
+Tokens mean one thing in all of them (see ``usage``): ``usage`` holds OpenAI's numbers, ``usage_reported`` what the tool
+wrote. What a message cannot express is kept under its ``source``; what is no conversation is counted by kind.
+
+Does not write into any source.
+"""
+
+from __future__ import annotations
+
+import gc
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sessions_lib.errors import ImportRefused, SessionError
+from sessions_lib.importers import astorlm, chatgpt, claude_code, codex, openai_chat, pi
+from sessions_lib.importers.imported import Imported, ImportReport
+from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
+from sessions_lib.importers.source import Records, Source, find, load
+from sessions_lib.importers.writing import Outcome, Store
+from sessions_lib.manager import SessionManager
+
+__all__ = [
+    "FORMATS",
+    "ImportReport",
+    "ImportResult",
+    "Imported",
+    "Outcome",
+    "Progress",
+    "format_name",
+    "import_paths",
+    "places",
+    "read",
+]
+
+FORMATS: dict[str, str] = dict(TOOLS)
+_READERS: dict[str, Callable[[Source, Records, ImportReport], list[Imported]]] = {
+    "claude-code": claude_code.read,
+    "codex": codex.read,
+    "pi": pi.read,
+    "astorlm": astorlm.read,
+    "chatgpt": chatgpt.read,
+    "forkbook": openai_chat.read,
+    "openai-chat": openai_chat.read,
+    "openai-finetune": openai_chat.read,
+}
+# Formats that are one kind of lines with different names: forcing one of them on another is no mistake.
+_CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm"})
+# What a source that is not what it looked like can raise inside a reader; each is told as a refusal of that file.
+_MISREAD = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError, OSError, zlib.error)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What became of one file: its report, and an ``Outcome`` for each of its conversations."""
+
+    report: ImportReport
+    outcomes: list[Outcome] = field(default_factory=list)
+    is_unchanged: bool = False
+
+    @property
+    def added_sessions(self) -> int:
+        """How many sessions were made."""
+        return sum(outcome.change in ("new", "parted") for outcome in self.outcomes)
+
+    @property
+    def added_messages(self) -> int:
+        """How many messages were written."""
+        return sum(outcome.added for outcome in self.outcomes)
+
+    @property
+    def summary(self) -> str:
+        """One line: ``2 sessions, 31 messages``; what is new, or that nothing is."""
+        grown = sum(outcome.change == "grown" for outcome in self.outcomes)
+        if not self.added_messages:
+            return "nothing new"
+        made = self.added_sessions
+        parts = [f"{made} session{'' if made == 1 else 's'}"] if made else []
+        parts += [f"{grown} grown"] if grown else []
+        return ", ".join([*parts, f"{self.added_messages} messages"])
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One file of an import is done: ``done`` of ``total``; either ``result`` or ``error``.
+
+    ``was_named`` is true if a person named the file, false if it was found in a folder or zip.
+    """
+
+    done: int
+    total: int
+    source: Path
+    was_named: bool
+    result: ImportResult | None = None
+    error: SessionError | None = None
+
+
+def format_name(text: str) -> str:
+    """The format that ``text`` means, short names too (``claude``); ``SessionError`` lists them all."""
+    name = text.strip().lower()
+    name = ALIASES.get(name, name)
+    if name not in FORMATS:
+        raise SessionError(f"{text[:40]!r} is not a format. Choose one of: {', '.join(FORMATS)}.")
+    return name
+
+
+def places() -> list[Path]:
+    """The folders where Claude Code, Codex and Pi keep sessions on this machine, as far as they exist."""
+    home = Path.home()
+    known = (home / ".claude/projects", home / ".codex/sessions", home / ".pi/agent/sessions")
+    return [folder for folder in known if folder.is_dir()]
+
+
+def read(path: str | Path, format: str | None = None) -> tuple[list[Imported], ImportReport]:
+    """The conversations in the file ``path`` and a report of the rest; ``ImportRefused`` says what it looked like.
+
+    ``format`` forces one of ``FORMATS``; without it the content decides.
+    """
+    sources = list(find([Path(path)]))
+    if len(sources) == 1 and isinstance(sources[0], ImportRefused):
+        raise sources[0]
+    found: list[Imported] = []
+    report = ImportReport()
+    for source in sources:
+        if isinstance(source, Source):
+            one, one_report = _read(source, format_name(format) if format else None)
+            found += one
+            report.add(one_report)
+    return found, report
+
+
+def _read(source: Source, forced: str | None) -> tuple[list[Imported], ImportReport]:
+    with _without_gc():
+        try:
+            records = load(source)
+            kind = kind_of(source, records)
+            format = _format(source, kind.format, forced, kind.found)
+            report = ImportReport(format=format)
+            if records.damaged:
+                report.damaged[str(source.label)] = list(records.damaged)
+            if records.odd:
+                report.skipped["line that is no object"] += len(records.odd)
+            found = _READERS[format](source, records, report)
+        except _MISREAD as error:
+            why = f"{type(error).__name__}: {error}"[:200]
+            raise ImportRefused(source.label, f"it could not be understood ({why})") from error
+    if not found:
+        what = f"{kind.found}, but holds no conversation" if kind.format else kind.found
+        raise ImportRefused(source.label, what)
+    report.sessions = len(found)
+    report.messages = sum(len(one.messages) for one in found)
+    return found, report
+
+
+def _format(source: Source, recognised: str, forced: str | None, found: str) -> str:
+    if forced is None:
+        if not recognised:
+            raise ImportRefused(source.label, found)
+        return recognised
+    if recognised and recognised != forced and not {recognised, forced} <= _CHAT:
+        raise ImportRefused(source.label, f"{found}, not like {TOOLS[forced]}")
+    if not recognised:
+        raise ImportRefused(source.label, f"not {TOOLS[forced]}: {found}")
+    return forced
+
+
+def import_paths(
+    manager: SessionManager, paths: Iterable[str | Path], format: str | None = None, *, dry_run: bool = False
+) -> Iterator[Progress]:
+    """Import every file in ``paths``, one ``Progress`` each, in order; a file that fails never stops the others.
+
+    ``dry_run`` says what would be done and writes nothing. A missing path or an empty folder is one ``Progress`` with
+    an error. Memory is bounded by the largest file.
+    """
+    forced = format_name(format) if format else None
+    sources = list(find([Path(path) for path in paths]))
+    store = Store(manager, dry_run=dry_run)
+    try:
+        for done, source in enumerate(sources, 1):
+            if isinstance(source, ImportRefused):
+                yield Progress(done, len(sources), source.path, True, error=source)
+                continue
+            label, was_named = source.label, source.asked
+            try:
+                result = _import_one(store, source, forced)
+            except SessionError as error:
+                yield Progress(done, len(sources), label, was_named, error=error)
+            else:
+                yield Progress(done, len(sources), label, was_named, result=result)
+    finally:
+        store.link()
+
+
+def _import_one(store: Store, source: Source, forced: str | None) -> ImportResult:
+    if forced is None and store.is_unchanged(source):
+        return ImportResult(ImportReport(), is_unchanged=True)
+    found, report = _read(source, forced)
+    return ImportResult(report, store.put(found, source, report.format))
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    # Thousands of new dicts make the collector walk all of them again and again.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def total_of(results: Sequence[ImportResult]) -> ImportReport:
+    """One report for several files."""
+    report = ImportReport()
+    for result in results:
+        report.add(result.report)
+    return report

@@ -1,0 +1,100 @@
+"""astorlm: ``ID.jsonl`` (one message a line, Anthropic's content blocks) and ``ID.meta.json`` (``parentId``, times).
+
+An answer's ``tool_use`` blocks become calls, a user message's ``tool_result`` blocks become results. The messages have
+no times; ``createdAt`` of the session is theirs. Message ids are ``al_`` and the message's own id, so forks share them;
+without one they are named by a hash chained over what was said before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from sessions_lib import content, jsonl, messages, times
+from sessions_lib.content import Message
+from sessions_lib.importers import claude_blocks
+from sessions_lib.importers.claude_blocks import Answer
+from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso
+from sessions_lib.importers.source import Records, Source
+
+_OWN_KEYS = ("id", "role", "content", "timestamp", "usage", "model")
+
+
+def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
+    """The one session in an astorlm file."""
+    meta = _meta(source, report)
+    own = meta.get("id") if isinstance(meta.get("id"), str) else source.name.rsplit(".", 1)[0]
+    listed = records.document if isinstance(records.document, list) else [record for _, record in records.lines]
+    found: list[Message] = []
+    names_of: dict[str, str] = {}
+    before = ""
+    for record in listed:
+        if not messages.is_message(record):
+            report.skipped["entry that is no message"] += 1
+            continue
+        said = json.dumps([before, record["role"], record.get("content")], sort_keys=True)
+        before = hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        message_id = f"al_{record['id']}" if isinstance(record.get("id"), str) and record["id"] else f"al_{before}"
+        found += _messages(record, message_id, names_of, report)
+    fill_times(found, iso(meta.get("createdAt")))
+    if not found:
+        return []
+    parent = meta.get("parentId")
+    told = meta.get("metadata")
+    inner: dict[str, Any] = told if isinstance(told, dict) else {}
+    title = inner.get("title") or inner.get("name")
+    return [
+        Imported(
+            key=f"astorlm:{own}",
+            conversation=f"astorlm:{own}",
+            title=title if isinstance(title, str) and title.strip() else None,
+            messages=found,
+            parent_key=f"astorlm:{parent}" if isinstance(parent, str) and parent else None,
+            meta={"astorlm": inner} if inner else {},
+            created=times.parse(meta.get("createdAt")),
+        )
+    ]
+
+
+def _meta(source: Source, report: ImportReport) -> dict[str, Any]:
+    raw = source.beside(".meta.json")
+    if raw is None:
+        return {}
+    try:
+        meta = jsonl.decode(raw)
+    except ValueError:
+        report.warn("the metadata beside the file could not be read; the messages were")
+        return {}
+    return meta if isinstance(meta, dict) else {}
+
+
+def _messages(record: dict[str, Any], message_id: str, names_of: dict[str, str], report: ImportReport) -> list[Message]:
+    blocks = claude_blocks.blocks_of(record)
+    base: Message = {key: value for key, value in record.items() if key not in _OWN_KEYS}
+    base["id"] = message_id
+    if (moment := iso(record.get("timestamp"))) is not None:
+        base["timestamp"] = moment
+    if record["role"] == "assistant":
+        answer = Answer({"role": "assistant", "content": None, **base})
+        answer.add({"message": {"usage": record.get("usage"), "model": record.get("model")}}, blocks)
+        answer.finish(report)
+        names_of.update(answer.call_names)
+        return [answer.message]
+    results = [b for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result"]
+    made: list[Message] = []
+    for number, block in enumerate(results):
+        call_id = content.as_text(block.get("tool_use_id"))
+        result: Message = {"role": "tool", "tool_call_id": call_id, "content": claude_blocks.result_content(block)}
+        result |= {**base, "id": message_id + (f":{number}" if number else "")}
+        if call_id in names_of:
+            result["name"] = names_of[call_id]
+        if block.get("is_error") is True:
+            result["is_error"] = True
+        made.append(result)
+    others = [block for block in blocks if block not in results]
+    if others or not results:
+        said = claude_blocks.user_content(others)
+        suffix = ":text" if results else ""
+        made.append({"role": record["role"], "content": said, **base, "id": message_id + suffix})
+    return made

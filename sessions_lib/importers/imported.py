@@ -1,0 +1,138 @@
+"""What a source gives: conversations as our messages, and a report of what else was in it.
+
+Does not read files and does not write sessions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sessions_lib import times, usage
+from sessions_lib.content import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """One conversation, or one branch of one, as it will be a session.
+
+    ``key`` names it for good; ``conversation`` names what its branches have in common. The branch that the tool shows
+    (the newest, or the visible one) comes first and carries the conversation's own key; the others, and forks that the
+    tool keeps in another file, name the key they come from in ``parent_key`` and, where the source tells, how many
+    messages they share with it. ``meta`` goes into the session's metadata, ``source`` into its ``imported_from``.
+    ``keeps_as_is`` means that messages are stored without stamping an id or a time on those that have none.
+    """
+
+    key: str
+    title: str | None
+    messages: list[Message]
+    conversation: str = ""
+    tags: tuple[str, ...] = ()
+    parent_key: str | None = None
+    shared: int = 0
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
+    created: datetime | None = None
+    keeps_as_is: bool = False
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What was in a source: its format, sessions, messages, what was skipped (by kind), warnings, damaged lines.
+
+    ``damaged`` maps a file's name to its ``(line, reason)`` pairs; ``skipped`` counts records that are no conversation.
+    """
+
+    format: str = ""
+    sessions: int = 0
+    messages: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
+    damaged: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def warn(self, text: str) -> None:
+        """Add a warning, each text once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def add(self, other: ImportReport) -> None:
+        """Take in the counts of another source."""
+        self.format = self.format if self.format in ("", other.format) else "several"
+        self.format = self.format or other.format
+        self.sessions += other.sessions
+        self.messages += other.messages
+        self.skipped.update(other.skipped)
+        for text in other.warnings:
+            self.warn(text)
+        for name, lines in other.damaged.items():
+            self.damaged.setdefault(name, []).extend(lines)
+
+    @property
+    def damaged_lines(self) -> int:
+        """How many lines could not be read."""
+        return sum(len(lines) for lines in self.damaged.values())
+
+
+def iso(value: Any) -> str | None:
+    """A source's time as we store it, or ``None`` if it is none."""
+    if isinstance(value, str) and len(value) == 24 and value[23] == "Z" and value[19] == "." and value[10] == "T":
+        return value  # already ours; parsing every line's time again would be a fifth of an import
+    moment = times.parse(value)
+    return times.iso(moment) if moment else None
+
+
+def fill_times(messages: list[Message], start: str | None) -> None:
+    """Give messages without a time that of the one before (the first: ``start``), so that none gets the import's."""
+    latest = next((m["timestamp"] for m in messages if m.get("timestamp")), None) or start
+    for message in messages:
+        if message.get("timestamp"):
+            latest = message["timestamp"]
+        elif latest:
+            message["timestamp"] = latest
+
+
+def chat_usage(reported: Any) -> dict[str, Any] | None:
+    """Tokens in OpenAI's meaning: everything sent (cached and cache writes inside) and everything generated.
+
+    ``None`` if nothing usable was reported; a number that was not reported is left out, never 0.
+
+    >>> chat_usage({"input_tokens": 4, "cache_creation_input_tokens": 15000, "output_tokens": 120})["prompt_tokens"]
+    15004
+    """
+    found = usage.parse(reported)
+    if found is None:
+        return None
+    converted: dict[str, Any] = {}
+    if found.input is not None:
+        converted["prompt_tokens"] = found.input
+    if found.output is not None:
+        converted["completion_tokens"] = found.output
+    if found.total is not None:
+        converted["total_tokens"] = found.total
+    details = {}
+    if found.cached is not None:
+        details["cached_tokens"] = found.cached
+    written = reported.get("cache_creation_input_tokens", reported.get("cacheWrite"))
+    if isinstance(written, int) and not isinstance(written, bool):
+        details["cache_write_tokens"] = written
+    if details:
+        converted["prompt_tokens_details"] = details
+    if found.reasoning is not None:
+        converted["completion_tokens_details"] = {"reasoning_tokens": found.reasoning}
+    return converted
+
+
+def set_usage(message: Message, reported: Any) -> None:
+    """Put ``reported`` on ``message``: converted under ``usage``, as it was under ``usage_reported``."""
+    converted = chat_usage(reported)
+    if converted is not None:
+        message["usage"] = converted
+        message["usage_reported"] = reported
+
+
+def as_call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    """A tool call as a message holds it."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -1,0 +1,266 @@
+"""What a file is, judged by its content: a format that can be imported, or one that is known but not supported yet.
+
+The name of a file decides nothing. Formats are tried from the most particular to the most general.
+
+Does not convert anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sessions_lib.importers.source import SQLITE, Records, Source
+
+TOOLS = {
+    "claude-code": "Claude Code",
+    "codex": "Codex",
+    "pi": "Pi",
+    "astorlm": "astorlm",
+    "forkbook": "Forkbook",
+    "openai-chat": "OpenAI Chat messages",
+    "openai-finetune": "OpenAI fine-tuning examples",
+    "chatgpt": "ChatGPT export",
+}
+ALIASES = {
+    "claude": "claude-code",
+    "claude_code": "claude-code",
+    "openai": "openai-chat",
+    "chat": "openai-chat",
+    "openai_chat": "openai-chat",
+    "finetune": "openai-finetune",
+    "fine-tuning": "openai-finetune",
+    "chatgpt-export": "chatgpt",
+    "json": "forkbook",
+}
+_LOOKED_AT = 400  # records looked at; a session's kind shows long before
+
+_CLAUDE_TYPES = frozenset(
+    {"user", "assistant", "system", "summary", "progress", "attachment", "file-history-snapshot", "queue-operation"}
+    | {"permission-mode", "ai-title", "custom-title", "agent-name", "last-prompt", "mode", "pr-link", "tag"}
+)
+_CODEX_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_CODEX_ITEMS = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call"}
+    | {"custom_tool_call_output", "web_search_call"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a file looked like: ``format`` if it can be imported, else ``""``; its name, and what importing it needs."""
+
+    format: str
+    name: str
+    needed: str = ""
+
+    @property
+    def found(self) -> str:
+        """The kind as a refusal says it."""
+        if self.format:
+            return f"looks like {self.name}"
+        if self.needed:
+            return f"looks like {self.name}, which cannot be imported yet ({self.needed})"
+        return self.name
+
+
+def kind_of(source: Source, records: Records) -> Kind:
+    """The kind of file ``records`` were read from."""
+    if records.head.startswith(SQLITE):
+        return _sqlite(source)
+    if records.is_document:
+        return _document(records.document)
+    if records.lines:
+        if len(records.lines) == 1 and not records.damaged and not records.odd:
+            as_document = _document(records.lines[0][1])
+            if as_document.format or as_document.needed:
+                return as_document
+        return _lines([record for _, record in records.lines[:_LOOKED_AT]], source)
+    return _nothing(records)
+
+
+def _nothing(records: Records) -> Kind:
+    if not records.head.strip(b"\xef\xbb\xbf\0 \t\r\n"):
+        return Kind("", "an empty file")
+    if b"# aider chat started at" in records.head:
+        return Kind(
+            "", "an aider chat history", "its Markdown keeps no roles; headings and quotes would be guessed from"
+        )
+    if records.odd:
+        return Kind("", "JSON without any object")
+    if records.head.lstrip().startswith((b"{", b"[")):
+        return Kind("", "JSON that is cut off or damaged")
+    if b"\0" in records.head:
+        return Kind("", "a binary file")
+    return Kind("", "a text file, not JSON")
+
+
+def _sqlite(source: Source) -> Kind:
+    with source.open() as file:
+        schema = file.read(1 << 20)
+    if b"agent_messages" in schema and b"agent_sessions" in schema:
+        return Kind("", "an OpenAI Agents SDK database", "read the rows of agent_messages, Responses items, by session")
+    if b"opencode" in schema or b"CREATE TABLE `part`" in schema or b'CREATE TABLE "part"' in schema:
+        return Kind("", "an opencode database", "join its session, message and part tables")
+    return Kind("", "an SQLite database", "know which tool wrote it")
+
+
+# ---------------------------------------------------------------- whole documents
+
+
+def _document(value: Any) -> Kind:
+    if isinstance(value, Mapping):
+        return _object(value)
+    if isinstance(value, list):
+        if not value:
+            return Kind("", "an empty JSON list")
+        objects = [item for item in value[:_LOOKED_AT] if isinstance(item, Mapping)]
+        return _list(objects) if objects else Kind("", "a JSON list without any object")
+    return Kind("", "a JSON value that is no object or list")
+
+
+def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
+    if any(isinstance(item.get("chat_messages"), list) for item in items):
+        return Kind("", "a claude.ai export", "chat_messages and their content blocks, one session a conversation")
+    if any("mapping" in item for item in items):
+        return Kind("chatgpt", TOOLS["chatgpt"])
+    if any(isinstance(item.get("conversations"), list) for item in items):
+        return _SHAREGPT
+    if any(_is_open_webui(item) for item in items):
+        return _OPEN_WEBUI
+    if any(_has_messages(item.get("messages")) or _has_messages(item.get("traj")) for item in items):
+        return Kind("openai-chat", TOOLS["openai-chat"])
+    if any(_is_message(item) for item in items):
+        return Kind("openai-chat", TOOLS["openai-chat"])
+    return Kind("", "JSON of an unknown kind")
+
+
+_SHAREGPT = Kind("", "ShareGPT training data", "its from/value pairs name no tool-call ids; they would be made up")
+_OPEN_WEBUI = Kind("", "an Open WebUI chat", "walk its history.messages tree by parentId, one session a leaf")
+
+
+def _object(value: Mapping[str, Any]) -> Kind:
+    if "forkbook" in value and isinstance(value.get("messages"), list):
+        return Kind("forkbook", TOOLS["forkbook"])
+    if isinstance(value.get("loglines"), list):
+        return Kind("claude-code", TOOLS["claude-code"])
+    if "mapping" in value and isinstance(value["mapping"], Mapping):
+        return Kind("chatgpt", TOOLS["chatgpt"])
+    if isinstance(value.get("chat_messages"), list):
+        return Kind("", "a claude.ai export", "chat_messages and their content blocks, one session a conversation")
+    if _is_open_webui(value):
+        return _OPEN_WEBUI
+    if isinstance(value.get("conversations"), list):
+        return _SHAREGPT
+    if isinstance(value.get("history"), list) and "folders" in value:
+        return Kind("", "a ChatbotUI export", "take each history entry as a session")
+    messages = value.get("messages")
+    if isinstance(messages, list):
+        if "conversationId" in value or any(isinstance(m, Mapping) and "messageId" in m for m in messages):
+            return Kind("", "a LibreChat export", "walk its nested children or parentMessageId, one session a leaf")
+        if any(isinstance(m, Mapping) and m.get("type") in ("gemini", "user", "info") for m in messages):
+            return Kind("", "a Gemini CLI session", "turn its toolCalls, thoughts and tokens into messages")
+        if _has_messages(messages):
+            return Kind("openai-chat", TOOLS["openai-chat"])
+    if _has_messages(value.get("traj")):
+        return Kind("openai-chat", TOOLS["openai-chat"])
+    if "sessionID" in value or ("time" in value and "id" in value and "role" not in value):
+        return Kind("", "a part of opencode's storage", "join its session, message and part folders")
+    return _lines([value], None)
+
+
+def _is_open_webui(value: Mapping[str, Any]) -> bool:
+    chat = value.get("chat") if isinstance(value.get("chat"), Mapping) else value
+    history = chat.get("history") if isinstance(chat, Mapping) else None
+    return isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping)
+
+
+def _has_messages(value: Any) -> bool:
+    return isinstance(value, list) and any(_is_message(item) for item in value)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and value["role"] != ""
+
+
+# ---------------------------------------------------------------- lines
+
+
+def _lines(records: Sequence[Mapping[str, Any]], source: Source | None) -> Kind:
+    if _is_pi(records):
+        return Kind("pi", TOOLS["pi"])
+    if _is_codex(records):
+        return Kind("codex", TOOLS["codex"])
+    if _is_claude_code(records):
+        return Kind("claude-code", TOOLS["claude-code"])
+    if any(record.get("type") in ("item.started", "item.completed", "thread.started") for record in records):
+        return Kind("", "the event stream of codex exec", "import the rollout file it names instead")
+    if any("conversations" in record for record in records):
+        return _SHAREGPT
+    if any(_has_messages(record.get("messages")) for record in records):
+        return Kind("openai-finetune", TOOLS["openai-finetune"])
+    messages = [record for record in records if _is_message(record)]
+    if messages:
+        return _chat_lines(messages, source)
+    if any("sessionID" in record for record in records):
+        return Kind("", "a part of opencode's storage", "join its session, message and part folders")
+    return Kind("", "JSON of an unknown kind")
+
+
+def _chat_lines(messages: Sequence[Mapping[str, Any]], source: Source | None) -> Kind:
+    if any("message_id" in message for message in messages):
+        return Kind("", "a Mistral Vibe session", "turn its argument objects and meta.json into ours")
+    if any("pinned" in message or "hide" in message or "call_id" in message for message in messages):
+        return Kind("", "a gptme conversation", "its tool calls are text inside answers; they would be guessed from")
+    if source is not None and is_astorlm(source, messages):
+        return Kind("astorlm", TOOLS["astorlm"])
+    if any("id" in message and "timestamp" in message for message in messages):
+        return Kind("forkbook", TOOLS["forkbook"])
+    return Kind("openai-chat", TOOLS["openai-chat"])
+
+
+def is_astorlm(source: Source, messages: Sequence[Mapping[str, Any]]) -> bool:
+    """True for content blocks in Anthropic's way, or metadata beside with ``createdAt``."""
+    blocks = [part for m in messages if isinstance(m.get("content"), list) for part in m["content"]]
+    if any(
+        isinstance(part, Mapping) and part.get("type") in ("tool_use", "tool_result", "thinking") for part in blocks
+    ):
+        return True
+    meta = source.beside(".meta.json")
+    return meta is not None and b'"createdAt"' in meta and b'"version"' not in meta
+
+
+def _is_pi(records: Sequence[Mapping[str, Any]]) -> bool:
+    if any(record.get("type") == "session" and "id" in record for record in records[:5]):
+        return True
+    return any(
+        record.get("type") == "message" and isinstance(record.get("message"), Mapping) and "uuid" not in record
+        for record in records
+    )
+
+
+def _is_codex(records: Sequence[Mapping[str, Any]]) -> bool:
+    if any(record.get("type") in _CODEX_TYPES and isinstance(record.get("payload"), Mapping) for record in records):
+        return True
+    if any(record.get("record_type") == "state" for record in records[:5]):
+        return True
+    head = records[0] if records else {}
+    return (
+        "role" not in head
+        and "timestamp" in head
+        and "id" in head
+        and any(record.get("type") in _CODEX_ITEMS and "uuid" not in record for record in records[1:])
+    )
+
+
+def _is_claude_code(records: Sequence[Mapping[str, Any]]) -> bool:
+    for record in records:
+        if record.get("type") not in _CLAUDE_TYPES:
+            continue
+        if record["type"] in ("user", "assistant"):
+            if isinstance(record.get("message"), Mapping):
+                return True
+        elif {"sessionId", "leafUuid", "uuid", "messageId"} & record.keys():
+            return True
+    return False
