@@ -1,0 +1,138 @@
+"""The sessions that the filters leave: one page of them, forks under their session, and how many there are.
+
+Asks the folder's catalog, which compares itself with the files at each question; nothing is kept here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from pages.parts import filters, folder
+from pages.parts.filters import Filters
+from sessions_lib import catalog as catalogs
+from sessions_lib.catalog import Catalog
+from sessions_lib.listing import Hit, SessionInfo
+from sessions_lib.query import Query
+
+# What the choice says → its label, the order of the catalog, and whether it starts with the largest.
+ORDERS = {
+    "": ("Newest, forks below", "family", True),
+    "newest": ("Last message", "last_active", True),
+    "oldest": ("Oldest message", "last_active", False),
+    "created": ("Newest session", "created", True),
+    "title": ("Title", "title", False),
+    "turns": ("Most turns", "turns", True),
+    "tokens": ("Most tokens", "own_tokens", True),
+}
+_MANY = 300  # sessions to read before a progress bar is worth its place
+
+
+@dataclass(frozen=True)
+class Row:
+    """One session of the table; ``depth`` is how many of its ancestors stand above it."""
+
+    info: SessionInfo
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the filters leave: ``rows`` is one page of ``total``."""
+
+    rows: Sequence[Row]
+    total: int
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _kept(folder_path: Path) -> Catalog:
+    return catalogs.of(folder_path)
+
+
+def catalog() -> Catalog:
+    """The catalog of the folder, kept open for the process."""
+    return _kept(folder.manager().folder)
+
+
+def read_on() -> None:
+    """Read what is new in the folder, with a progress bar where that is a lot, and go on with the text index behind."""
+    place = st.empty()
+
+    def shown(done: int, todo: int) -> None:
+        if todo > _MANY:
+            place.progress(done / todo, f"Reading {todo:,} sessions for the first time: {done:,} done")
+
+    catalog().refresh(shown)
+    place.empty()
+    _index_behind(folder.manager().folder)
+
+
+_indexing: set[Path] = set()
+_indexing_lock = threading.Lock()
+
+
+def _index_behind(path: Path) -> None:
+    """Bring the text index up to date in a thread, one a folder; searches work meanwhile, by reading the files."""
+    kept = catalog()
+    if not kept.unindexed_bytes():
+        return
+    with _indexing_lock:
+        if path in _indexing:
+            return
+        _indexing.add(path)
+
+    def work() -> None:
+        try:
+            kept.index()
+        finally:
+            _indexing.discard(path)
+
+    threading.Thread(target=work, name="text index", daemon=True).start()
+
+
+def find(chosen: Filters, order: str, page: int, size: int) -> Found:
+    """The ``page`` (from 1) of ``size`` sessions that the filters leave."""
+    _, by, descending = ORDERS[order]
+    found = catalog().page(chosen.asked, by, descending=descending, offset=(page - 1) * size, limit=size)
+    return Found([Row(*pair) for pair in zip(found.rows, found.depths, strict=True)], found.total)
+
+
+def hits(chosen: Filters) -> Sequence[Hit]:
+    """Where the search is found in the sessions that the filters leave, newest first."""
+    return catalog().search(chosen.asked)
+
+
+def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:
+    """The rows of the sessions ``ids`` that are there."""
+    found = {session: catalog().info(session) for session in ids}
+    return {session: info for session, info in found.items() if info is not None}
+
+
+def ids(chosen: Filters) -> Sequence[str]:
+    """The ids of all sessions that the filters leave, newest first."""
+    return catalog().ids(chosen.asked)
+
+
+def total() -> int:
+    """How many sessions the folder has."""
+    return catalog().page(Query(), limit=0).total
+
+
+def without_each(chosen: Filters) -> list[tuple[str, Filters, int]]:
+    """Each thing that is asked, the filters without it, and how many sessions those would leave."""
+    return [(label, left, len(ids(left))) for label, left in filters.parts(chosen)]
+
+
+def tags_in_use() -> list[str]:
+    """Every tag of the folder, the most used first."""
+    return list(catalog().tags())
+
+
+def models_in_use() -> list[str]:
+    """Every model of the folder, sorted."""
+    wanted = "SELECT DISTINCT spelled FROM names WHERE kind='model'"
+    return sorted(name for (name,) in catalog().ask(lambda db: db.execute(wanted).fetchall()))

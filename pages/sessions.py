@@ -1,0 +1,69 @@
+"""Sessions: find any of them, see what it cost, act on several; ``?session=ID`` is one session's own view."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import acting, filters, folder, found, importing, listed, passages, session_view, table, trash_view
+from pages.parts.frame import frame, page
+from pages.parts.links import asked
+from pages.parts.safe_markdown import safe_label
+
+SIZE = 50
+GROUPS = 10
+
+frame("Sessions")
+if (goes := acting.goes_to()) is not None:
+    st.switch_page(page(goes[0]), query_params=goes[1])
+chosen = filters.from_address()
+acting.flash()
+acting.dialogs()
+importing.dialog()
+
+with folder.errors_told():
+    found.read_on()
+    if (session := asked("session")) is not None:
+        infos = found.infos([session])
+        if session in infos:
+            session_view.draw(infos[session], chosen.zone)
+        else:
+            st.warning(f"There is no session {safe_label(session, 60)} in this folder.", icon=":material/search_off:")
+            st.page_link(page("sessions"), label="All sessions", icon=":material/arrow_back:")
+        st.stop()
+
+    is_trash = asked("view") == "trash"
+    listed.head(is_trash)
+    if is_trash:
+        trash_view.draw(chosen.zone)
+        st.stop()
+    if not found.total():
+        listed.nothing_yet()
+        st.stop()
+
+    listed.search_row(chosen)
+    listed.what_is_asked(chosen)
+    if chosen.asked.needles and listed.wants_passages():
+        groups = passages.grouped(found.hits(chosen))
+        if within := asked("within"):
+            groups = {session: hits for session, hits in groups.items() if session == within}
+        if not groups:
+            listed.nothing_found(chosen)
+            st.stop()
+        shown = list(groups)[(number := listed.page_number(len(groups), GROUPS) - 1) * GROUPS :][:GROUPS]
+        listed.passages_bar(sum(map(len, groups.values())), len(groups))
+        passages.draw(found.infos(shown), {session: groups[session] for session in shown}, chosen, chosen.zone)
+        listed.pages(len(groups), GROUPS)
+        st.stop()
+
+    order = listed.order()
+    listing = found.find(chosen, order, listed.asked_page(), SIZE)
+    if not listing.total:
+        listed.nothing_found(chosen)
+        st.stop()
+    bar = st.container()
+    selected = table.draw(listing.rows, chosen.zone, folder.manager().folder)
+    if (opened := table.opened()) is not None:
+        st.switch_page(page("chat"), query_params={"session": opened})
+    with bar:
+        acting.bar(selected, listing.total)
+    listed.below(chosen, listing.total, SIZE)
