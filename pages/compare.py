@@ -40,7 +40,7 @@ def picked(what: dict[str, Any]) -> None:
         comparing.ask([*now, str(session)])
 
 
-st.markdown("#### Compare")
+st.title("Compare")
 with folder.errors_told():
     listed = folder.manager().list()
     asked = comparing.asked()
@@ -53,6 +53,7 @@ with folder.errors_told():
     if len(shown) < 2:
         comparing.empty(listed, page)
         st.stop()
+    comparing.widen(len(shown))
     before = comparing.stamps(shown)
     with st.container(horizontal=True, vertical_alignment="center", key="compare_bar"):
         view, order = comparing.view(VIEWS), comparing.order()

@@ -1,8 +1,8 @@
 """The branches of families → a map: a lane a branch, a dot a turn, the shared trunk once, forks as links.
 
-Lanes are numbered from the top: a branch, then its forks, those that left latest first, so that no link crosses a
-lane. Across, a place is a turn, counted from the start of the conversation; long stretches in which no branch begins or
-ends take the place of two, so that a long family is still read in one look.
+Lanes are numbered from the top: a branch, then what left it, latest first, so that no link crosses a lane. Across, a
+place is a turn, counted from the start of the conversation; long stretches in which no branch begins or ends take the
+place of two, so that a long family is still read in one look.
 
 A parent that is gone is a lane of its own, with what its children still hold of it.
 
@@ -21,7 +21,6 @@ from sessions_lib.listing import NEVER, SessionInfo
 MOST_LANES = 60
 _FULL = 36  # places across; a wider map has its uneventful stretches shortened
 _STRETCH = 5  # turns that are worth shortening
-NAME_LENGTH = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +82,10 @@ class Stretch:
 class Lane:
     """A branch's line from its first own turn to its last; ``x`` is ``None`` if it has none of its own yet.
 
-    ``name`` is the title cut at a word. ``turns`` and ``tokens`` are its own.
+    ``turns`` and ``tokens`` are its own.
     """
 
     branch: Branch
-    name: str
     depth: int
     x: float | None
     end: float | None
@@ -162,20 +160,20 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
     """
     known = _with_missing_parents({one.id: one for one in family})
     chosen = _chosen(known, keep, most)
-    order = _lane_order({one: known[one] for one in chosen})
+    here = {one: known[one] for one in chosen}
+    left = _without_rings({one: found for one in chosen if (found := _leaves(here[one], here)) is not None})
+    order = _lane_order(here, left)
     number = {one: lane for lane, (one, _) in enumerate(order)}
     places = _Places([known[one] for one, _ in order])
     largest = max((t.tokens or 0 for one, _ in order for t in _own(known[one])), default=0)
     lanes, dots, links, stretches = [], [], [], []
     for lane, (one, depth) in enumerate(order):
-        here = known[one]
-        own = _own(here)
+        own = _own(here[one])
         known_tokens = [turn.tokens for turn in own if turn.tokens is not None]
         xs = [places.x(turn.number) for turn in own]
         lanes.append(
             Lane(
-                here,
-                names.one_line(here.title, NAME_LENGTH),
+                here[one],
                 depth,
                 xs[0] if xs else None,
                 xs[-1] if xs else None,
@@ -186,10 +184,10 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
         for turn, x in zip(own, xs, strict=True):
             if places.is_drawn(turn.number):
                 size = None if turn.tokens is None else turn.tokens / largest if largest else 0.0
-                dots.append(Dot(lane, x, turn, size, is_rest=turn.start < here.inherited))
+                dots.append(Dot(lane, x, turn, size, is_rest=turn.start < here[one].inherited))
         stretches += places.stretches(lane, own)
-        if (left := _leaves(here, known, number)) is not None:
-            host, turn_number = left
+        if one in left:
+            host, turn_number = left[one]
             x = places.x(turn_number)
             links.append(Link(number[host], x, lane, xs[0] if xs else x + 0.6))
     return Map(tuple(lanes), tuple(dots), tuple(links), tuple(stretches), places.width, len(known) - len(chosen))
@@ -228,36 +226,50 @@ def _chosen(known: dict[str, Branch], keep: Collection[str], most: int) -> list[
     return [one for one in known if one in chosen]
 
 
-def _lane_order(known: dict[str, Branch]) -> list[tuple[str, int]]:
-    """Every branch with its depth: parents first, then their forks, those that left latest first."""
-    children: dict[str | None, list[str]] = {}
-    for one in known.values():
-        children.setdefault(one.parent if one.parent in known else None, []).append(one.id)
+def _lane_order(known: dict[str, Branch], left: dict[str, tuple[str, int]]) -> list[tuple[str, int]]:
+    """Every branch with its depth: a branch, then what left it, latest first."""
+    below: dict[str | None, list[str]] = {}
+    for name in known:
+        below.setdefault(left[name][0] if name in left else None, []).append(name)
     order: list[tuple[str, int]] = []
-    waiting = [(name, 0) for name in reversed(children.get(None, []))]
+    waiting = [(name, 0) for name in reversed(below.get(None, []))]
     while waiting:
         name, depth = waiting.pop()
         order.append((name, depth))
-        forks = sorted(children.get(name, []), key=lambda fork: known[fork].inherited)
+        forks = sorted(below.get(name, []), key=lambda fork: left[fork][1])
         waiting += [(fork, depth + 1) for fork in forks]
-    # A ring of parents (metadata edited by hand) has no root: its branches come last.
-    placed = {name for name, _ in order}
-    return [*order, *((name, 0) for name in known if name not in placed)]
+    return order
 
 
-def _leaves(one: Branch, known: dict[str, Branch], number: dict[str, int]) -> tuple[str, int] | None:
+def _without_rings(left: dict[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
+    """``left`` without those that lead back to themselves (metadata edited by hand)."""
+
+    def is_ring(name: str) -> bool:
+        seen = {name}
+        at = name
+        while at in left:
+            at = left[at][0]
+            if at in seen:
+                return True
+            seen.add(at)
+        return False
+
+    return {name: host for name, host in left.items() if not is_ring(name)}
+
+
+def _leaves(one: Branch, known: dict[str, Branch]) -> tuple[str, int] | None:
     """The branch whose lane this one leaves, and the turn it leaves after; ``None`` if it shares nothing.
 
     A fork of a fork may have left before its parent had a turn of its own: then it leaves the grandparent's lane.
     """
-    if not one.inherited or one.parent not in number:
+    if not one.inherited or one.parent not in known:
         return None
     host, seen = known[one.parent], {one.id}
-    while one.inherited <= host.inherited and host.parent in number and host.id not in seen:
+    while one.inherited <= host.inherited and host.parent in known and host.id not in seen:
         seen.add(host.id)
         host = known[host.parent]
     turn = next((turn for turn in reversed(one.turns) if turn.start < one.inherited), None)
-    return None if turn is None else (host.id, turn.number)
+    return None if turn is None or host.id in seen else (host.id, turn.number)
 
 
 class _Places:

@@ -72,7 +72,7 @@ def _letter(at: int, colour: bool) -> str:
 
 def _figures_table(comparison: Comparison) -> Iterator[str]:
     columns = [dict(found.items()) for found in comparison.figures]
-    rows = [("", *LETTERS[: len(columns)])]
+    rows = [(compare_words.counted_from(comparison), *LETTERS[: len(columns)])]
     for name, heading in figures.TITLES.items():
         cells = [column[name] for column in columns]
         said = [compare_words.figure(name, cell) for cell in cells]
@@ -210,7 +210,7 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
     for note in comparison.notes:
         yield f"{export_markdown.inline(note)}\n"
     letters = LETTERS[: len(comparison.branches)]
-    yield "| After the shared start | " + " | ".join(letters) + " |"
+    yield f"| {compare_words.counted_from(comparison)} | " + " | ".join(letters) + " |"
     yield "|---|" + "---:|" * len(letters)
     columns = [dict(found.items()) for found in comparison.figures]
     for name, heading in figures.TITLES.items():

@@ -57,13 +57,14 @@ def _figures(comparison: Comparison) -> Iterator[str]:
     heads = "".join(
         f'<th title="{_text(figures.MEANINGS[name])}">{title}</th>' for name, title in figures.TITLES.items()
     )
-    yield f'<div class="scroll"><table class="figures"><thead><tr><th>After the shared start</th>{heads}</tr></thead>'
+    counted = compare_words.counted_from(comparison)
+    yield f'<div class="scroll"><table class="figures"><thead><tr><th>{counted}</th>{heads}</tr></thead>'
     base = dict(comparison.figures[0].items())
     for at, (branch, found) in enumerate(zip(comparison.branches, comparison.figures, strict=True)):
         cells = []
         for name, figure in found.items():
             change = compare_words.delta(name, figure, base[name]) if at else ""
-            against = f"<small>{_text(change)}{'' if change == '=' else ' to'} A</small>" if change else ""
+            against = f"<small>{_text(change)}{'' if change == '=' else ' vs'} A</small>" if change else ""
             cells.append(f"<td>{_text(compare_words.figure(name, figure))}{against}</td>")
         name = _text(names.one_line(branch.title, 60))
         yield f'<tr class="b{at}"><th>{_badge(at)} {name}</th>{"".join(cells)}</tr>'

@@ -57,13 +57,18 @@ def shared(start: Shared) -> str:
     return " · ".join(said)
 
 
+def counted_from(comparison: Comparison) -> str:
+    """What the figures are of."""
+    return "After the shared start" if comparison.shared.messages else "Whole sessions"
+
+
 def parted(comparison: Comparison) -> str:
     """Where and how the branches part, in a sentence without an end: ``Forked after message 4: different prompts``."""
     if comparison.parted == "never":
         return "They never part"
     start = comparison.shared
     where = (
-        "From the first message"
+        "No shared start"
         if not start.messages
         else f"{'Forked' if start.basis == 'id' else 'Parted'} after message {start.messages}"
     )
@@ -112,6 +117,8 @@ def duration(milliseconds: int | None) -> str:
     """``0.4 s``, ``12 s``, ``2 min 5 s``; ``""`` if unknown."""
     if milliseconds is None:
         return ""
+    if not milliseconds:
+        return "0 s"
     seconds = milliseconds / 1000
     if seconds < 9.95:
         return f"{seconds:.1f} s"

@@ -1,7 +1,7 @@
 // Draws the branch map as SVG. All text comes in as data and goes out as text nodes; nothing is parsed as HTML.
 const SVG = "http://www.w3.org/2000/svg";
 const FALLBACK = ["#6366f1", "#0ea5a4", "#d97706", "#be5a8b"];
-const NAMES = 250, RIGHT = 120, LETTERS = "ABCD";
+const NAMES = 290, RIGHT = 150, LETTERS = "ABCD";
 
 function el(name, attributes = {}, text = null) {
   const made = document.createElementNS(SVG, name);
@@ -29,11 +29,11 @@ function draw(root, state) {
   const height = many ? 25 : 32, top = 12, largest = many ? 7.5 : 9.5;
   const wide = Math.max(root.clientWidth - 2, 320);
   const names = Math.min(NAMES, wide * 0.4);
-  const step = Math.min(46, Math.max(19, (wide - names - RIGHT) / Math.max(data.width, 1)));
+  const step = Math.min(84, Math.max(19, (wide - names - RIGHT) / Math.max(data.width, 1)));
   const x = (place) => names + 18 + place * step;
   const y = (lane) => top + (lane + 0.5) * height;
   const total = Math.max(wide, x(data.width) + RIGHT - step);
-  const palette = colours(root);
+  const palette = colours(root), { fontFamily: font } = getComputedStyle(root);
   const colour = (lane) => (lane.place === null ? "var(--quiet)" : palette[lane.place]);
   const svg = el("svg", {
     width: total, height: top * 2 + data.lanes.length * height, role: "group",
@@ -41,11 +41,8 @@ function draw(root, state) {
     style: "--quiet: color-mix(in srgb, var(--st-text-color) 34%, var(--st-background-color))",
   });
 
-  const groups = data.lanes.map((lane, number) => {
-    const group = el("g", { class: "lane" + (lane.place === null ? "" : " shown"), "data-id": lane.id });
-    group.append(el("rect", { class: "band", x: 4, y: y(number) - height / 2 + 1, width: total - 8, height: height - 2, rx: 7 }));
-    svg.append(group);
-    return group;
+  data.lanes.forEach((lane, number) => {
+    svg.append(el("rect", { class: "band" + (lane.place === null ? "" : " shown"), x: 5, y: y(number) - height / 2 + 1, width: total - 10, height: height - 2, rx: 7 }));
   });
 
   for (const link of data.links) {
@@ -57,8 +54,9 @@ function draw(root, state) {
     svg.append(el("path", { class: "link", d: path, stroke: colour(lane) }));
   }
 
-  data.lanes.forEach((lane, number) => {
-    const group = groups[number];
+  const groups = data.lanes.map((lane, number) => {
+    const group = el("g", { class: "lane" + (lane.place === null ? "" : " shown"), "data-id": lane.id });
+    svg.append(group);
     if (lane.x !== null && lane.end > lane.x) {
       // A lane is one line, but for the stretches that are shortened.
       let at = lane.x;
@@ -86,13 +84,14 @@ function draw(root, state) {
     const name = el("text", {
       class: "name" + (lane.place === null ? "" : " shown") + (lane.missing ? " missing" : ""), x: indent + 24, y: y(number) + 4.5,
       role: lane.missing ? "note" : "button", "aria-label": lane.title,
-    }, fitted(lane.name, names - indent - 24));
+    }, fitted(lane.title, names - indent - 24, `${lane.place === null ? 400 : 600} 13px ${font}`));
     name.append(el("title", {}, lane.title));
     if (!lane.missing) name.addEventListener("click", () => card(root, state, lane, null, indent + 24, y(number)));
     group.append(name);
     const label = lane.turns === 0 ? "nothing of its own yet" : lane.tokens;
     const from = lane.end === null ? linkEnd(data, number) : lane.end;
     group.append(el("text", { class: "sum", x: x(from) + 18, y: y(number) + 4 }, (lane.running ? "answering now · " : "") + label));
+    return group;
   });
 
   state.hits = data.dots.map((dot, index) => {
@@ -129,12 +128,18 @@ function linkEnd(data, lane) {
   return link ? link.x : 0;
 }
 
+const pen = document.createElement("canvas").getContext("2d");
+
 // The name, cut at a word to what fits; the whole is in its title.
-function fitted(name, width) {
-  const most = Math.max(8, Math.floor(width / 7.1));
-  if (name.length <= most) return name;
-  const cut = name.slice(0, most - 1), space = cut.lastIndexOf(" ");
-  return (space > most / 2 ? cut.slice(0, space) : cut).replace(/[ ,;:.…–—-]+$/, "") + "…";
+function fitted(name, width, font) {
+  pen.font = font;
+  if (pen.measureText(name).width <= width) return name;
+  let cut = name;
+  while (cut.length > 4 && pen.measureText(cut + "…").width > width) {
+    const space = cut.lastIndexOf(" ");
+    cut = (space > 8 ? cut.slice(0, space) : cut.slice(0, -1)).replace(/[ ,;:.…–—-]+$/, "");
+  }
+  return cut + "…";
 }
 
 function foot(root, state) {

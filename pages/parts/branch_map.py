@@ -77,7 +77,6 @@ def _lane(lane: Lane, shown: Sequence[str]) -> dict[str, Any]:
     here = lane.branch
     return {
         "id": here.id,
-        "name": lane.name,
         "title": names.one_line(here.title, _TITLE),
         "place": shown.index(here.id) if here.id in shown else None,
         "depth": lane.depth,
@@ -91,5 +90,5 @@ def _lane(lane: Lane, shown: Sequence[str]) -> dict[str, Any]:
 
 
 def tokens_text(tokens: int | None) -> str:
-    """``1,204 tokens``; what nobody reported is said to be unknown."""
-    return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'}"
+    """``1,204 tokens out``; what nobody reported is said to be unknown."""
+    return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'} out"

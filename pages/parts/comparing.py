@@ -83,9 +83,8 @@ def _compared(
 
 def family_map(listed: Sequence[SessionInfo], shown: Sequence[str]) -> branches.Map:
     """The map of every branch related to one that is ``shown``."""
-    by_id = {info.id: info for info in listed}
-    related = branches.relatives({info.id: info.parent for info in listed}, shown)
-    order = sorted(related, key=lambda one: one not in shown)[: branches.MOST_LANES * 2]
+    by_id, parents = {info.id: info for info in listed}, {info.id: info.parent for info in listed}
+    order = dict.fromkeys(one for side in shown for one in branches.relatives(parents, [side]))
     home = folder.manager().folder
     drawn = [
         _twig(home, info.id, info.title, info.size_bytes, info.parent, info.inherited, stamps([info.id])[0])
@@ -181,6 +180,12 @@ def empty(listed: Sequence[SessionInfo], page: Callable[[str], str]) -> None:
     with st.container(horizontal=True):
         st.page_link(page("home"), label="Load the demo", icon=":material/play_circle:")
         st.page_link(page("chat"), label="Start a conversation", icon=":material/forum:")
+
+
+def widen(columns: int) -> None:
+    """Give three and four columns the width they need, where the screen has it."""
+    if columns > 2:
+        st.html("<style>:root { --fb-width: 110rem; }</style>")
 
 
 def view(views: Mapping[str, str]) -> View:

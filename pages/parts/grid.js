@@ -43,7 +43,7 @@ function lengthOf(value) {
 
 function figures(data) {
   const box = el("div", "figures"), table = el("table"), head = el("tr");
-  head.append(el("th", "who", "After the shared start"));
+  head.append(el("th", "who", data.of));
   for (const figure of data.figures) {
     const cell = el("th", "", figure.title);
     cell.title = figure.meaning;
@@ -64,7 +64,7 @@ function figures(data) {
       part.style.width = `${Math.round(found.share * 100)}%`;
       bar.append(part);
       cell.append(bar);
-      if (at) cell.append(el("span", "delta", found.delta === "" ? "\u00a0" : found.delta === "=" ? "= A" : `${found.delta} to A`));
+      if (at) cell.append(el("span", "delta", found.delta === "" ? "\u00a0" : found.delta === "=" ? "= A" : `${found.delta} vs A`));
       row.append(cell);
     }
     table.append(row);
@@ -75,7 +75,6 @@ function figures(data) {
 
 function sharedStart(data, send) {
   const { shared } = data;
-  if (!shared.count) return el("p", "none", shared.line + ".");
   const box = el("section", "shared" + (shared.open ? " open" : ""));
   const line = button("", null, () => send({ act: "shared" }));
   line.setAttribute("aria-expanded", String(shared.open));
@@ -155,7 +154,7 @@ function chevronOf(node, open) { node.setAttribute("aria-expanded", String(open)
 
 function toolCell(line, cell, at, toggle) {
   const { tool } = cell, box = document.createDocumentFragment();
-  const head = button("tool", null, toggle);
+  const head = button("step", null, toggle);
   chevronOf(head, false);
   head.append(el("span", "chevron", "▶"), el("span", "code", tool.label));
   if (tool.status !== "done") head.append(el("span", "chip failed", tool.status));
@@ -181,7 +180,7 @@ function lineCells(line, data, send, number, last, aloneInRow) {
     cells.forEach((box, at) => {
       const cell = line.cells[at];
       if (!cell?.tool) return;
-      chevronOf(box.querySelector(".tool"), open.now);
+      chevronOf(box.querySelector(".step"), open.now);
       box.querySelector(".detail-box")?.remove();
       if (open.now) box.append(toolDetail(cell.tool));
     });
@@ -219,8 +218,8 @@ function turnRow(row, data, send) {
   if (data.turn !== null && shown.some((turn) => turn.n === data.turn)) box.classList.add("here");
   const number = el("div", "number");
   const labels = [...new Set(shown.map((turn) => turn.n))];
-  const link = button("", labels.join(" · "), () => send({ act: "turn", turn: first }));
-  link.title = `Turn ${labels.join(" and ")}: put it into the address`;
+  const link = button("", `Turn ${labels.join(" · ")}`, () => send({ act: "turn", turn: first }));
+  link.title = "Put this turn into the address, to share it";
   number.append(link);
   if (row.rest) number.append(el("small", "", "rest of it"));
   box.append(number);
@@ -285,7 +284,7 @@ function draw(root, data, send) {
   const header = document.querySelector("[data-testid=stHeader]");
   if (header) root.style.setProperty("--top", `${header.getBoundingClientRect().height}px`);
   root.replaceChildren(
-    figures(data), sharedStart(data, send), ...effects(data),
+    figures(data), ...(data.shared.count ? [sharedStart(data, send)] : []), ...effects(data),
     ...(data.rows.length ? [forkLine(data), turns(data, send)] : []),
   );
 }

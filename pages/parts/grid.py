@@ -78,6 +78,7 @@ def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, 
             for at, (letter, branch) in enumerate(zip(LETTERS, comparison.branches, strict=False))
         ],
         "figures": _figures(comparison),
+        "of": compare_words.counted_from(comparison),
         "shared": _shared(comparison, opened),
         "effects": [effect_text(step) for step in comparison.shared.effects],
         "parted": compare_words.parted(comparison),
