@@ -106,3 +106,21 @@ def title_of(session_id: str) -> str:
         return current(session_id).title
     except SessionError:
         return session_id
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _tags(folder: Path, changed_ns: int) -> list[str]:
+    found: dict[str, str] = {}
+    for session in listing.session_ids(folder):
+        for tag in metadata.read(folder / f"{session}{metadata.SUFFIX}").tags:
+            found.setdefault(tag.casefold(), tag)
+    return sorted(found.values(), key=str.casefold)
+
+
+def known_tags() -> list[str]:
+    """Every tag in use in the folder, in alphabetical order, for suggestions."""
+    folder = manager().folder
+    try:
+        return _tags(folder, folder.stat().st_mtime_ns)
+    except OSError:
+        return []

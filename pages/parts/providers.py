@@ -91,6 +91,15 @@ def is_demo(settings: Mapping[str, Any]) -> bool:
         return False
 
 
+def models_of(where: Endpoint) -> tuple[list[str], str]:
+    """The models ``where`` lists, its own first, and what is wrong if it cannot be asked. Asks the server."""
+    try:
+        listed = providers.list_models(where)
+    except SessionError as error:
+        return [where.model] if where.model else [], str(error)
+    return list(dict.fromkeys([*([where.model] if where.model in listed else []), *listed])), ""
+
+
 def offered() -> list[Tool]:
     """The tools there are to switch on: the village’s, and those of the file that was named at the start."""
     return [*village.TOOLS, *own_tools()[0]]

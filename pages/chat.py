@@ -1,0 +1,87 @@
+"""Chat: one session as a notebook of numbered turns, whose answers go on while nobody looks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import (
+    browser,
+    cell_menu,
+    chat_composer,
+    chat_header,
+    chat_live,
+    chat_new,
+    chat_state,
+    chat_turns,
+    folder,
+    providers,
+)
+from pages.parts.frame import frame
+from pages.parts.safe_markdown import safe_label
+from sessions_lib import runs
+from sessions_lib.errors import SessionError
+from sessions_lib.session import Session
+
+
+def draw_dialog(session: Session | None) -> None:
+    """The dialog the visitor opened, over the page."""
+    kind, session_id, index = st.session_state[cell_menu.DIALOG]
+    titles = {"edit": "Edit and rerun", "rerun": "Rerun with another model", "delete": "Delete", "settings": "Settings"}
+
+    @st.dialog(titles[kind], on_dismiss=cell_menu.close_dialog)
+    def body() -> None:
+        if kind == "settings":
+            if providers.draw_settings(session, f"chat-settings-{session_id}"):
+                cell_menu.close_dialog()
+                st.rerun()
+        elif session is not None and kind == "delete":
+            chat_header.draw_delete(session)
+        elif session is not None and kind == "edit":
+            cell_menu.draw_edit(session.id, index, session.messages[index])
+        elif session is not None:
+            cell_menu.draw_rerun(session.id, index, session.meta)
+
+    if session_id == (session.id if session else ""):
+        body()
+    else:
+        cell_menu.close_dialog()
+
+
+frame("Chat", width="reading")
+session_id = chat_state.chosen()
+
+if session_id is None:
+    chat_composer.draw_notice()
+    chat_new.draw()
+    chat_composer.draw_composer(None, None)
+    if cell_menu.DIALOG in st.session_state:
+        draw_dialog(None)
+    browser.draw()
+    st.stop()
+
+run = runs.of(folder.manager().folder, session_id)
+progress = run.snapshot() if run else None  # before the file is read: what it has more is then drawn from the file
+try:
+    session = folder.current(session_id)
+except SessionError as error:
+    st.error(safe_label(str(error)), icon=":material/error:")
+    chat_composer.draw_notice()
+    chat_new.draw_way_out(session_id, error)
+    st.stop()
+
+view = chat_header.draw_header(session)
+chat_turns.draw_damage(session)
+place = chat_turns.draw_turns(session, view, is_live=bool(run and run.is_live))
+chat_composer.draw_state(session, run)
+chat_composer.draw_notice()
+chat_composer.draw_composer(session, run)
+is_dialog_open = cell_menu.DIALOG in st.session_state
+if is_dialog_open:
+    draw_dialog(session)
+browser.draw()
+
+if run is not None and progress is not None and run.is_live:
+    stored = max(progress.stored, len(session.messages))
+    chat_live.watch_run(run, stored, place, in_fragment=is_dialog_open)
+else:
+    chat_live.watch_files(session.id, len(session.messages), chat_live.mark_of(session), was_live=False)

@@ -1,0 +1,115 @@
+"""Watching: a run while it answers, and a session that other tabs and programs write to.
+
+The run belongs to the server. The page only looks: it draws the part of the answer that is not stored yet, at most
+twelve times a second, and starts over when a message was stored.
+
+Does not start, stop or write anything.
+"""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from pages.parts import folder
+from pages.parts.safe_markdown import safe_label, safe_markdown
+from sessions_lib import runs
+from sessions_lib.errors import SessionError
+from sessions_lib.runs import Run, Snapshot
+from sessions_lib.session import Session
+
+INTERVAL_S = 0.09
+TAIL = 12_000  # characters of an answer that are set again at each update; what stands before them is settled
+
+
+def watch_run(run: Run, stored: int, place: st.delta_generator.DeltaGenerator, *, in_fragment: bool) -> None:
+    """Draw the answer of ``run`` into ``place`` as it grows, and rerun the page when it stored a message or ended.
+
+    ``in_fragment`` leaves the script free in between: a dialog is open, and could not answer otherwise.
+    """
+    if in_fragment:
+        with place:
+            _tick(run, stored)
+        return
+    with place:
+        view = _LiveView()
+    for snapshot in run.follow(INTERVAL_S):
+        if snapshot.state != "running" or snapshot.stored != stored:
+            st.rerun()
+        view.show(snapshot)
+    st.rerun()
+
+
+@st.fragment(run_every=0.3)
+def _tick(run: Run, stored: int) -> None:
+    snapshot = run.snapshot()
+    if snapshot.state != "running" or snapshot.stored != stored:
+        st.rerun()
+    _LiveView().show(snapshot)
+
+
+class _LiveView:
+    """The elements a growing answer is drawn into; a settled part is sent once and not again."""
+
+    def __init__(self) -> None:
+        self._reasoning = st.empty()
+        self._settled = st.container()
+        self._text = st.empty()
+        self._state = st.empty()
+        self._settled_to = 0
+        self._since = time.monotonic()
+        self._version = -1
+
+    def show(self, snapshot: Snapshot) -> None:
+        if snapshot.version != self._version:
+            self._version = snapshot.version
+            if snapshot.reasoning and not snapshot.text:
+                last = snapshot.reasoning[-300:].split("\n")[-1]
+                self._reasoning.caption(f":material/psychology: {safe_label(last, 160)}")
+            elif snapshot.text:
+                self._reasoning.empty()
+            self._show_text(snapshot.text)
+        waited = int(time.monotonic() - self._since)
+        running = next((step for step in snapshot.steps if step.result is None), None)
+        what = "Running a tool" if running else "Answering" if snapshot.text else "Thinking"
+        self._state.caption(f":material/pending: {what} … {waited} s" if waited > 1 else f":material/pending: {what} …")
+
+    def _show_text(self, text: str) -> None:
+        while len(text) - self._settled_to > 2 * TAIL:
+            cut = _settled_end(text, self._settled_to, self._settled_to + TAIL)
+            if cut is None:
+                break
+            self._settled.markdown(safe_markdown(text[self._settled_to : cut]))
+            self._settled_to = cut
+        if tail := text[self._settled_to :]:
+            self._text.markdown(safe_markdown(tail))
+
+
+def _settled_end(text: str, start: int, wanted: int) -> int | None:
+    """A place to cut before ``wanted``: behind a blank line, outside of any fenced block."""
+    end = text.rfind("\n\n", start, wanted)
+    while end > start:
+        part = text[start:end]
+        if sum(line.lstrip().startswith(("```", "~~~")) for line in part.split("\n")) % 2 == 0:
+            return end + 2
+        end = text.rfind("\n\n", start, end)
+    return None
+
+
+@st.fragment(run_every=2)
+def watch_files(session_id: str, stored: int, tags_and_title: tuple[str, ...], was_live: bool) -> None:
+    """Rerun the page when another tab, the command line or another program changed the session."""
+    try:
+        session = folder.current(session_id)
+    except SessionError:
+        st.rerun()
+    run = runs.of(folder.manager().folder, session_id)
+    is_live = bool(run and run.is_live)
+    if len(session.messages) != stored or is_live != was_live or mark_of(session) != tags_and_title:
+        st.rerun()
+
+
+def mark_of(session: Session) -> tuple[str, ...]:
+    """What a page shows of the metadata, to notice a change."""
+    return (session.title, *session.tags)
