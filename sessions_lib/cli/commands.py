@@ -1,48 +1,73 @@
-"""The tree of commands. ``sessions`` holds the seeds' spelling of five of them.
+"""The commands by name. ``sessions`` holds the seeds' spelling of five of them.
+
+A command's parameters cost about a millisecond each to build, so only the command that is asked for is built; all of
+them are for ``--help`` and for a name that is not known.
 
 Does not hold a command: they stand in the modules it names.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from sessions_lib.cli import change, chat, files, look
+HELP = "A notebook for agent sessions: chat, resume, fork, compare, measure."
+COMMANDS = {
+    "list": "look.list_sessions",
+    "show": "look.show",
+    "chat": "chat.chat",
+    "new": "change.new",
+    "fork": "change.fork",
+    "tag": "change.tag",
+    "search": "look.search",
+    "export": "files.export",
+    "check": "files.check",
+    "repair": "files.repair",
+    "delete": "change.delete",
+    "restore": "change.restore",
+    "purge": "change.purge",
+}
+LOOKING = ("list", "show", "search")  # read plain calls of these without Typer: see ``quick``
+SEEDS = ("list", "show", "search", "delete", "export")
 
-app = typer.Typer(
-    help="A notebook for agent sessions: chat, resume, fork, compare, measure.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-sessions = typer.Typer(
-    help="List, show, search, delete and export sessions.", no_args_is_help=True, rich_markup_mode=None
-)
 
-app.command("list")(look.list_sessions)
-app.command("show")(look.show)
-app.command("chat")(chat.chat)
-app.command("new")(change.new)
-app.command("fork")(change.fork)
-app.command("tag")(change.tag)
-app.command("search")(look.search)
-app.command("export")(files.export)
-app.command("check")(files.check)
-app.command("repair")(files.repair)
-app.command("delete")(change.delete)
-app.command("restore")(change.restore)
-app.command("purge")(change.purge)
+def tree(arguments: Sequence[str] = ()) -> typer.Typer:
+    """The program for ``arguments``: with the one command they begin with, or with all."""
+    asked = arguments[0] if arguments else ""
+    app = _group(HELP)
+    app.callback()(_root)
+    _add(app, [asked] if asked in COMMANDS else [] if asked == "sessions" else COMMANDS)
+    if asked not in COMMANDS:
+        sessions = _group("The same commands as other programs spell them: list, show, search, delete, export.")
+        _add(sessions, SEEDS)
+        app.add_typer(sessions, name="sessions")
+    return app
 
-sessions.command("list")(look.list_sessions)
-sessions.command("show")(look.show)
-sessions.command("search")(look.search)
-sessions.command("delete")(change.delete)
-sessions.command("export")(files.export)
-app.add_typer(sessions, name="sessions")
+
+def _group(text: str) -> typer.Typer:
+    return typer.Typer(
+        help=text,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def _add(app: typer.Typer, named: Iterable[str]) -> None:
+    for name in named:
+        app.command(name)(function(name))
+
+
+def function(name: str) -> Callable[..., Any]:
+    """The function behind a command."""
+    module, _, attribute = COMMANDS[name].partition(".")
+    found: Callable[..., Any] = getattr(import_module(f"sessions_lib.cli.{module}"), attribute)
+    return found
 
 
 def _version(asked: bool) -> None:
@@ -53,7 +78,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)

@@ -19,9 +19,9 @@ def run(program: str) -> NoReturn:
     """Run ``program`` with the arguments of this process and exit: 0 fine, 1 told why, 2 called wrongly."""
     _open_texts()
     try:
-        from sessions_lib.cli.commands import app
-
-        app(args=_texts(sys.argv[1:]), prog_name=program)
+        _call(program, _texts(sys.argv[1:]))
+        sys.stdout.flush()
+        sys.exit(0)
     except SessionError as error:
         _tell(str(error))
     except BrokenPipeError:
@@ -31,6 +31,17 @@ def run(program: str) -> NoReturn:
     except KeyboardInterrupt:
         _tell("Stopped.")
     sys.exit(1)
+
+
+def _call(program: str, arguments: list[str]) -> None:
+    from sessions_lib.cli import commands, quick
+
+    if arguments and arguments[0] in commands.LOOKING:
+        command = commands.function(arguments[0])
+        if (given := quick.read(command, arguments[1:])) is not None:
+            command(**given)
+            return
+    commands.tree(arguments)(args=arguments, prog_name=program)
 
 
 def _open_texts() -> None:
