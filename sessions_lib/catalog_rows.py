@@ -33,7 +33,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _MARK = 64  # bytes before the offset that must not have changed
 
 Stamp = tuple[int, int, int]  # size, mtime_ns, inode
-TOKENS = ("input", "cached", "output", "reasoning", "total")
+COUNTED = ("input", "cached", "output", "reasoning", "total", "reported", "answers")
 
 
 @dataclass(slots=True)
@@ -240,6 +240,8 @@ class _Fold:
     waiting: dict[str, list[list[list[Any]]]] = field(default_factory=dict)
     models: dict[str, None] = field(default_factory=dict)
     tools: dict[str, None] = field(default_factory=dict)
+    whole: list[Any] = field(default_factory=list)  # the sums in the order of COUNTED
+    own: list[Any] = field(default_factory=list)
     first_new: int = 0
     late: tuple[int, int] | None = None  # the first time of a turn whose stored messages have none, and its start
 
@@ -249,6 +251,8 @@ class _Fold:
             return
         self.models = dict.fromkeys(json.loads(row.models))
         self.tools = dict.fromkeys(json.loads(row.tools))
+        self.whole = [getattr(row, name) for name in COUNTED]
+        self.own = [getattr(row, "own_" + name) for name in COUNTED]
         self._load_waiting()
         said = lines.messages
         before = row.last_identity
@@ -291,6 +295,9 @@ class _Fold:
                 untimed.append(len(self.rows) - 1)
             next_row, number = next_row + 1, number + 1
         row.messages, row.last_row = number, next_row - 1
+        for name, whole, own in zip(COUNTED, self.whole, self.own, strict=True):
+            setattr(row, name, whole)
+            setattr(row, "own_" + name, own)
         row.models, row.tools = (json.dumps(list(found), ensure_ascii=False) for found in (self.models, self.tools))
         row.unanswered = sum(len(calls) for stack in self.waiting.values() for calls in stack)
         self.db.execute("UPDATE facts SET value=? WHERE name='next_row'", (next_row,))
@@ -322,9 +329,7 @@ class _Fold:
             known = usage.of(message)
             if known:
                 tokens = (known.input, known.cached, known.output, known.reasoning, known.total)
-            self._add_tokens("", tokens, known is not None)
-            if number >= row.inherited:
-                self._add_tokens("own_", tokens, known is not None)
+            self._add_tokens(tokens, known is not None, number >= row.inherited)
             if message.get("tool_calls"):
                 made = self._take_calls(message, number)
         elif role == "tool":
@@ -342,13 +347,13 @@ class _Fold:
             _milliseconds(message, "first_token_ms"),
         )
 
-    def _add_tokens(self, prefix: str, tokens: Sequence[int | None], is_known: bool) -> None:
-        row = self.row
-        for name, value in zip(TOKENS, tokens, strict=True):
-            if value is not None:
-                setattr(row, prefix + name, (getattr(row, prefix + name) or 0) + value)
-        setattr(row, prefix + "answers", getattr(row, prefix + "answers") + 1)
-        setattr(row, prefix + "reported", getattr(row, prefix + "reported") + is_known)
+    def _add_tokens(self, tokens: tuple[int | None, ...], is_known: bool, is_own: bool) -> None:
+        for sums in (self.whole, self.own) if is_own else (self.whole,):
+            for place, value in enumerate(tokens):
+                if value is not None:
+                    sums[place] = (sums[place] or 0) + value
+            sums[5] += is_known
+            sums[6] += 1
 
     def _load_waiting(self) -> None:
         """The calls of earlier messages that no result has answered: what ``calls.pair`` would have open here."""
@@ -423,7 +428,7 @@ def _as_integer(identity: str) -> int:
 
 def _milliseconds(message: content.Message, key: str) -> int | None:
     value = message.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         return None
     return round(value)
 

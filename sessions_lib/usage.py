@@ -63,7 +63,7 @@ def _first(usage: Mapping[str, Any], *paths: str) -> int | None:
     for path in paths:
         value: Any = usage
         for key in path.split("."):
-            value = value.get(key) if isinstance(value, Mapping) else None
+            value = value.get(key) if isinstance(value, dict) else None
         if (found := _count(value)) is not None:
             return found
     return None
@@ -80,7 +80,7 @@ def parse(usage: Any) -> Usage | None:
     >>> parse({"prompt_tokens": "12", "completion_tokens": 3})
     Usage(input=12, cached=None, output=3, reasoning=None, total=15)
     """
-    if not isinstance(usage, Mapping):
+    if not isinstance(usage, dict):
         return None
     read, written = _first(usage, "cache_read_input_tokens", "cacheRead"), None
     if read is not None or "cache_creation_input_tokens" in usage or "cacheWrite" in usage:
