@@ -17,7 +17,7 @@ Does not know pages or threads but for ``stop`` (see ``stream``), and never stor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,9 @@ __all__ = [
     "ToolFinished",
     "UsageReported",
 ]
+
+
+Events = Generator[Event, None, None]
 
 
 class Agent:
@@ -137,7 +140,7 @@ class Agent:
         hold = self.session.hold()
         try:
             missing = calls.settle(self.session.messages)
-            if prompt is None and not missing and not _awaits_answer(self.session.messages):
+            if prompt is None and not missing and not messages.awaits_answer(self.session.messages):
                 raise SessionError(
                     f"Session {self.session.id!r} has no prompt waiting for an answer. Send a new prompt."
                 )
@@ -147,7 +150,7 @@ class Agent:
             raise
         return hold
 
-    def stream(self, prompt: str | None, *, hold: Lock | None = None, stop: Stop | None = None) -> Iterator[Event]:
+    def stream(self, prompt: str | None, *, hold: Lock | None = None, stop: Stop | None = None) -> Events:
         """Answer ``prompt`` (``None``: the one stored last) and yield what happens, each event after it is stored.
 
         ``hold`` is what ``begin`` returned, if it was called before; closing the iterator, from any thread, releases
@@ -162,7 +165,7 @@ class Agent:
         finally:
             hold.release()
 
-    def _steps(self, stop: Stop) -> Iterator[Event]:
+    def _steps(self, stop: Stop) -> Events:
         message: Message | None = None
         for _ in range(self.max_steps):
             try:
@@ -256,7 +259,7 @@ class Agent:
 
     # ------------------------------------------------------------ the tools of one step
 
-    def _run_tools(self, made: Sequence[Call], stop: Stop) -> Iterator[Event]:
+    def _run_tools(self, made: Sequence[Call], stop: Stop) -> Events:
         """Run the calls in order, each result stored as it arrives; stopped, the rest gets a result that says so."""
         waiting = list(made)
         is_running = False
@@ -312,11 +315,6 @@ def _session(name: str | None, session_id: str | None, save_dir: str | Path | No
 
 def _ms_since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
-
-
-def _awaits_answer(stored: Sequence[Message]) -> bool:
-    last = stored[-1] if stored else {}
-    return last.get("role") in ("user", "tool") or bool(last.get("interrupted"))
 
 
 def _without_superseded(stored: Sequence[Message]) -> list[Message]:

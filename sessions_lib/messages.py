@@ -112,6 +112,12 @@ def first_prompt(messages: Iterable[Message]) -> str:
     return next((said for m in messages if m.get("role") == "user" and (said := content.text(m).strip())), "")
 
 
+def awaits_answer(messages: Sequence[Message]) -> bool:
+    """True if the last message is a prompt, a tool result, or an answer that was interrupted: one may go on from it."""
+    last = messages[-1] if messages else {}
+    return last.get("role") in ("user", "tool") or bool(last.get("interrupted"))
+
+
 def clean(value: Any) -> Any:
     """``value`` with every lone surrogate in its texts and keys replaced by U+FFFD: what UTF-8 can hold."""
     if isinstance(value, str):

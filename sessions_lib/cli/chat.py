@@ -140,7 +140,7 @@ def _answer(agent: Agent, prompt: str | None) -> Agent:
     except SessionLocked as error:
         agent = _forked(agent, error)
         hold = agent.begin(prompt)
-    with closing(agent.stream(prompt, hold=hold)) as events:  # type: ignore[type-var]  # a generator, declared as an iterator
+    with closing(agent.stream(prompt, hold=hold)) as events:
         _show(events)
     return agent
 
