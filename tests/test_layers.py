@@ -1,0 +1,209 @@
+"""The library's layers: a module imports only from its own row and the rows above, and heavy packages stay where they are.
+
+Rows are those of the design. Modules that were split from one of them share its row, found by their names' beginning.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARY = ROOT / "sessions_lib"
+ROWS = [
+    ["errors", "times", "usage", "names", "content", "calls", "messages"],
+    ["jsonl", "locks", "metadata", "trash", "merging", "tools", "export", "redact", "query", "worddiff", "lineup"],
+    ["session", "checks"],
+    ["listing", "catalog", "fulltext", "branches"],
+    ["manager"],
+    ["compare", "figures", "stats", "importers", "village"],
+    ["streaming", "providers", "relay", "events", "agent"],
+    ["runs", "demo"],
+    ["cli"],
+]
+# Packages that only these modules may import, and those inside a function, so that nothing else waits for them.
+ONLY_IN = {
+    "streamlit": (),
+    "openai": ("agent", "providers", "village"),
+    "httpx2": ("agent", "providers", "village"),
+    "pandas": ("stats",),
+    "numpy": ("stats",),
+    "orjson": (),  # msgspec is the one JSON library
+    "pages": (),
+    "app": (),
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: who, what (a module of the library, or a package), on which line, and whether at import time."""
+
+    module: str
+    target: str
+    line: int
+    is_at_import_time: bool
+
+
+@cache
+def modules() -> list[Path]:
+    return sorted(LIBRARY.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """``export``, ``importers.pi``, ``cli``: the dotted name inside the library; ``""`` for its ``__init__``."""
+    parts = path.relative_to(LIBRARY).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def row_of(module: str) -> int | None:
+    """The row whose name is the longest beginning of the module's: ``catalog_rows`` is in the row of ``catalog``."""
+    first = module.partition(".")[0]
+    found = [
+        (len(name), row) for row, named in enumerate(ROWS) for name in named if (first + "_").startswith(name + "_")
+    ]
+    return max(found)[1] if found else None
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    module = name_of(path)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = {name_of(other) for other in modules()}
+    at_import_time = set(_at_import_time(tree))
+    for node in ast.walk(tree):
+        for target in _targets(node, path, known):
+            yield Import(module, target, node.lineno, node in at_import_time)  # type: ignore[attr-defined]  # imports have lines
+
+
+def _at_import_time(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run when the module is imported: not in functions, not under ``TYPE_CHECKING``."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            continue
+        yield child
+        yield from _at_import_time(child)
+
+
+def _targets(node: ast.AST, path: Path, known: set[str]) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [_inside(alias.name) for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    base = node.module or ""
+    if node.level:  # a relative import
+        package = (path.parent if node.level == 1 else path.parents[node.level - 1]).relative_to(ROOT)
+        base = ".".join([*package.parts, *([base] if base else [])])
+    if base != "sessions_lib" and not base.startswith("sessions_lib."):
+        return [base.partition(".")[0]]
+    below = base.partition(".")[2]
+    names = [f"{below}.{alias.name}".lstrip(".") for alias in node.names]
+    return [f"sessions_lib.{name}" if name in known else f"sessions_lib.{below}".rstrip(".") for name in names]
+
+
+def _inside(name: str) -> str:
+    return name if name.startswith("sessions_lib") else name.partition(".")[0]
+
+
+def library_target(found: Import) -> str | None:
+    return found.target.partition(".")[2] if found.target.startswith("sessions_lib.") else None
+
+
+def test_every_module_has_a_row() -> None:
+    assert [name_of(path) for path in modules() if name_of(path) and row_of(name_of(path)) is None] == []
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if name_of(path)], ids=name_of)
+def test_a_module_imports_from_its_own_row_and_the_rows_above(path: Path) -> None:
+    row = row_of(name_of(path))
+    assert row is not None
+
+    from_below = [
+        f"line {found.line}: {target} (row {row_of(target)}) from row {row}"
+        for found in imports_of(path)
+        if (target := library_target(found)) is not None
+        and target
+        != "export"  # Session.export asks for it when called; a test below holds that it is not loaded before
+        and (row_of(target) or 0) > row
+    ]
+
+    assert from_below == []
+
+
+def test_no_modules_need_each_other_to_be_imported() -> None:
+    graph = {
+        name_of(path): {
+            target
+            for found in imports_of(path)
+            if found.is_at_import_time and (target := library_target(found)) and target != name_of(path)
+        }
+        for path in modules()
+    }
+
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' → '.join(error.args[1])}")
+
+    assert order.index("errors") < order.index("jsonl") < order.index("session") < order.index("manager")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: name_of(path) or "sessions_lib")
+def test_heavy_packages_are_imported_where_they_belong(path: Path) -> None:
+    owner = name_of(path).partition(".")[0]
+    wrong = []
+    for found in imports_of(path):
+        if found.target not in ONLY_IN:
+            continue
+        belongs = any((owner + "_").startswith(name + "_") for name in ONLY_IN[found.target])
+        if not belongs or (found.is_at_import_time and found.target in ("openai", "httpx2")):
+            wrong.append(f"line {found.line}: {found.target}")
+
+    assert wrong == []
+
+
+def loaded_by(program: str, folder: Path) -> set[str]:
+    """The packages in ``sys.modules`` after ``program`` ran in a fresh Python."""
+    ending = "\nimport sys; print('loaded', *sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    wrapped = f"try:\n    {program}\nexcept SystemExit as end:\n    assert not end.code, end.code{ending}"
+    environment = {**os.environ, "SESSIONS_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", wrapped], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.rpartition("loaded ")[2].split())
+
+
+HEAVY = {"streamlit", "pandas", "numpy", "openai", "httpx2", "markdown_it"}
+
+
+def test_listing_waits_for_no_heavy_package(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"role":"user","content":"q"}\n')
+    program = "import sys; sys.argv = ['forkbook', 'list']; from sessions_lib.cli import main; main()"
+
+    loaded = loaded_by(program, tmp_path)
+
+    assert "sessions_lib" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_a_session_waits_for_no_heavy_package(tmp_path: Path) -> None:
+    program = (
+        "from sessions_lib import SessionManager; SessionManager().create('a').append({'role': 'user', 'content': 'q'})"
+    )
+
+    assert loaded_by(program, tmp_path) & HEAVY == set()
+    assert (tmp_path / "a.jsonl").exists()
+
+
+def test_an_agent_waits_for_no_page_and_no_table(tmp_path: Path) -> None:
+    program = "from sessions_lib import Agent; Agent(session_id='a')"
+
+    assert loaded_by(program, tmp_path) & {"streamlit", "pandas", "numpy"} == set()
