@@ -13,7 +13,7 @@ Does not look at letters inside a word, and does not know Markdown: text is text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from operator import itemgetter
@@ -96,7 +96,7 @@ def difference(a: str, b: str, *, alike: float = ALIKE) -> Difference:
     if not either:  # signs only
         return Difference(0.0)
     if len(left.keys) * len(right.keys) > _MOST_PAIRS:
-        changes = _by_lines(left, right)
+        changes = _in_long_texts(left, right)
     else:
         most = 2 * LCSseq.similarity(left.keys, right.keys) / either
         if most < alike:
@@ -151,7 +151,7 @@ def _words(text: str) -> _Words:
     return _Words(text, keys, list(accumulate(map(len, tokens))), list(accumulate(is_word, initial=0)))
 
 
-def _changed_words(a: Sequence[str], b: Sequence[str]) -> list[Change]:
+def _changed_words(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Change]:
     """The changes between two lists of words, neighbours joined, each not empty on at least one side."""
     changes: list[Change] = []
     at_a = at_b = 0
@@ -162,35 +162,42 @@ def _changed_words(a: Sequence[str], b: Sequence[str]) -> list[Change]:
     return changes
 
 
-def _by_lines(left: _Words, right: _Words) -> list[Change]:
-    """The changes between two very long texts: lines first, then words inside the lines that changed.
+def _in_long_texts(left: _Words, right: _Words) -> list[Change]:
+    """The changes between two very long texts: without what both begin and end with, then lines, then words in them.
 
     What is too long even then counts as changed whole.
     """
-    starts_a, starts_b = _line_starts(left), _line_starts(right)
-    lines_a = [tuple(left.keys[i:j]) for i, j in pairwise(starts_a)]
-    lines_b = [tuple(right.keys[i:j]) for i, j in pairwise(starts_b)]
+    a, b = left.keys, right.keys
+    start = _shared_start(a, b)
+    end = _shared_start(a[start:][::-1], b[start:][::-1])
+    stop_a, stop_b = len(a) - end, len(b) - end
+    starts_a, starts_b = _line_starts(left, start, stop_a), _line_starts(right, start, stop_b)
+    if len(starts_a) * len(starts_b) > _MOST_PAIRS:
+        return [(start, stop_a, start, stop_b)]
     changes: list[Change] = []
-    if len(lines_a) * len(lines_b) > _MOST_PAIRS:
-        return [(0, len(left.keys), 0, len(right.keys))]
-    for i0, i1, j0, j1 in _changed_words(lines_a, lines_b):  # type: ignore[arg-type]  # any hashable is a word to LCSseq
+    lines_a = [hash(tuple(a[i:j])) for i, j in pairwise(starts_a)]
+    lines_b = [hash(tuple(b[i:j])) for i, j in pairwise(starts_b)]
+    for i0, i1, j0, j1 in _changed_words(lines_a, lines_b):
         a0, a1, b0, b1 = starts_a[i0], starts_a[i1], starts_b[j0], starts_b[j1]
         if (a1 - a0) * (b1 - b0) > _MOST_PAIRS // 16:
             changes.append((a0, a1, b0, b1))
         else:
-            inner = _changed_words(left.keys[a0:a1], right.keys[b0:b1])
+            inner = _changed_words(a[a0:a1], b[b0:b1])
             changes += [(a0 + p, a0 + q, b0 + r, b0 + s) for p, q, r, s in inner]
     return changes
 
 
-def _line_starts(words: _Words) -> list[int]:
-    """The numbers of the words that begin a line, and at last how many words there are."""
-    starts, before = [0] if words.keys else [], 0
-    for number, (key, end) in enumerate(zip(words.keys, words.ends, strict=True)):
-        if number and "\n" in words.text[before : end - len(key)]:
+def _shared_start(a: Sequence[str], b: Sequence[str]) -> int:
+    return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def _line_starts(words: _Words, first: int, last: int) -> list[int]:
+    """The numbers of the words from ``first`` on that begin a line, and at last ``last``."""
+    starts = [first] if last > first else []
+    for number in range(first + 1, last):
+        if "\n" in words.text[words.ends[number - 1] : words.ends[number] - len(words.keys[number])]:
             starts.append(number)
-        before = end
-    return [*starts, len(words.keys)]
+    return [*starts, last]
 
 
 def _without_scraps(changes: Sequence[Change], left: _Words) -> list[Change]:
