@@ -160,8 +160,24 @@ def bar(selected: Sequence[str], total: int) -> None:
         )
 
 
-def own_buttons(session: str) -> None:
-    """The acts in a session's own view."""
+def own_buttons(session: str, parent: str | None) -> None:
+    """The acts in a session's own view; ``parent`` if there is one to compare with."""
+    st.button(
+        "Open",
+        key="sessions_own_open",
+        type="primary",
+        on_click=go,
+        args=("chat", links.to_chat(session)),
+        icon=":material/forum:",
+    )
+    if parent:
+        st.button(
+            "Compare with its parent",
+            key="sessions_own_compare",
+            on_click=go,
+            args=("compare", links.to_compare(parent, session)),
+            icon=":material/compare_arrows:",
+        )
     st.button("Rename", key="sessions_rename", on_click=_ask, args=("rename", [session]), icon=":material/edit:")
     st.button("Tag", key="sessions_own_tag", on_click=_ask, args=("tag", [session]), icon=":material/sell:")
     st.button("Trash", key="sessions_own_trash", on_click=_trash_own, args=(session,), icon=":material/delete:")

@@ -30,10 +30,23 @@ _VIEWS = {"all": "All", "focused": "Focused", "raw": "Raw lines"}
 
 def draw_header(session: Session) -> View:
     """The header of ``session``; the way its turns are to be read."""
-    with st.container(key="chat-header", gap="small"):
-        _draw_title(session)
+    with st.container(key="chat-header", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="top", gap="small", wrap=False, key="chat-top"):
+            _draw_title(session)
+            with st.container(horizontal=True, width="content", gap="small", wrap=False, key="chat-tools"):
+                st.button(
+                    "New",
+                    icon=":material/add:",
+                    type="tertiary",
+                    key="chat-new",
+                    on_click=chat_state.go,
+                    args=(None,),
+                    shortcut="Alt+N",
+                )
+                _draw_outline(session)
+                _draw_more(session)
         st.caption(_facts(session))
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="chat-tags-row"):
             _draw_tags(session)
             return _draw_views()
 
@@ -52,23 +65,11 @@ def _draw_title(session: Session) -> None:
                 args=(session.id,),
             )
             st.button("Done", key="chat-title-done", on_click=_rename, args=(session.id,))
-        else:
-            st.title(safe_label(session.title, 160), anchor=False, width="content")
-            st.button(
-                "Rename", icon=":material/edit:", type="tertiary", key="chat-rename", on_click=_start, args=(renaming,)
-            )
-        st.space("stretch")
+            return
+        st.title(safe_label(session.title, 160), anchor=False, width="content")
         st.button(
-            "New",
-            icon=":material/add:",
-            type="tertiary",
-            key="chat-new",
-            on_click=chat_state.go,
-            args=(None,),
-            shortcut="Alt+N",
+            "Rename", icon=":material/edit:", type="tertiary", key="chat-rename", on_click=_start, args=(renaming,)
         )
-        _draw_outline(session)
-        _draw_more(session)
 
 
 def _start(name: str) -> None:

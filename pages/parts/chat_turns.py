@@ -9,11 +9,13 @@ from functools import partial
 
 import streamlit as st
 
-from pages.parts import cell_menu, chat_state, folder, links
+from pages.parts import browser, cell_menu, chat_state, folder, links
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import View, draw_turn, turns_of
 from sessions_lib import calls, messages
 from sessions_lib.session import Session
+
+_SHOWN = "chat_shown"  # the session this visitor saw last: a newly opened one is shown at its end
 
 
 def draw_turns(session: Session, view: View, *, is_live: bool) -> st.delta_generator.DeltaGenerator:
@@ -26,10 +28,11 @@ def draw_turns(session: Session, view: View, *, is_live: bool) -> st.delta_gener
     _draw_earlier(session.id, first, last)
     place = st.empty()
     asked = links.asked_message()
-    for turn in turns_of(stored, first, last):
+    drawn = turns_of(stored, first, last)
+    for turn in drawn:
         is_last = turn.end == len(stored)
         key = chat_state.cell_key(session.id, turn.start)
-        with st.container(key=key, gap="small"):
+        with st.container(key=key, gap="xsmall"):
             if asked is not None and turn.start <= asked < turn.end:
                 st.html('<span class="fb-found"></span>')
             draw_turn(
@@ -43,6 +46,9 @@ def draw_turns(session: Session, view: View, *, is_live: bool) -> st.delta_gener
             if is_last:
                 place = st.container(key="chat-live", gap="small")
             cell_menu.draw_children(session.id, turn, children)
+    if last == len(list(calls.each_turn(stored))) and asked is None and st.session_state.get(_SHOWN) != session.id:
+        browser.scroll_to(chat_state.cell_key(session.id, drawn[-1].start if drawn else 0))
+    st.session_state[_SHOWN] = session.id
     if session.parent and session.inherited == len(stored):
         _draw_rule(session)
     _draw_later(session.id, first, last, count)

@@ -172,21 +172,19 @@ def pages(total: int, size: int) -> None:
     count = -(-total // size)
     if count <= 1:
         return
-    key = "sessions_page"
-    if st.session_state.get(key) != (now := page_number(total, size)):
-        st.session_state[key] = now
-    st.pagination(count, key=key, on_change=_page_chosen)
+    # The number is part of the key: a pagination takes its page from its default, never from the session's state.
+    key = f"sessions_page_{page_number(total, size)}_of_{count}"
+    st.pagination(count, default=page_number(total, size), key=key, on_change=_page_chosen, args=(key,))
 
 
-def _page_chosen() -> None:
-    number = st.session_state["sessions_page"]
-    if number > 1:
+def _page_chosen(key: str) -> None:
+    if (number := st.session_state[key]) > 1:
         st.query_params["page"] = str(number)
     else:
         st.query_params.pop("page", None)
 
 
-def order(has_words: bool = False) -> str:
+def order() -> str:
     """The order the address asks for."""
     given = asked("order") or ""
     return given if given in found.ORDERS else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -71,7 +72,7 @@ def draw_parts(message: Message, key: str, limit: int, draw_text: Callable[[str]
         if part.kind == "text":
             draw_cut(part.text, f"{key}-{number}", limit, draw_text)
         elif (image := _image(part)) is not None:
-            st.image(image, width=360)
+            st.image(image)
         else:
             where = f": {safe_label(part.url, 120)}" if part.url and not part.url.startswith("data:") else ""
             st.caption(f":material/attachment: {safe_label(part.label)}{where}")
@@ -127,8 +128,6 @@ def _image(part: Part) -> bytes | None:
 
 
 def _can_be_drawn(image: bytes) -> bool:
-    import io
-
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -79,13 +79,13 @@ def _passage(hit: Hit, where: tzinfo) -> None:
         st.markdown(f":gray[Title and tags:] {marked(hit)}")
         return
     who = _WHO.get(hit.role, visible(hit.role))
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, wrap=False, gap="small"):
         st.page_link(
             page("chat"),
             label=f"{safe_label(who)} · message {hit.message + 1}",
             icon=":material/arrow_forward:",
             query_params=links.to_chat(hit.session, hit.message),
             help=moments.exact(hit.when, where) or None,
-            width=230,
+            width=200,
         )
         st.markdown(marked(hit), width="stretch")

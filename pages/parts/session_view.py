@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from pages.parts import acting, exporting, folder, found, links, moments, table
+from pages.parts import acting, exporting, folder, found, moments, table
 from pages.parts.frame import page
 from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib import checks, content, jsonl, locks
@@ -71,16 +71,9 @@ def _head(info: SessionInfo, where: tzinfo) -> None:
         for state in table.states(info, folder.manager().folder):
             st.badge(state, color="green" if state == "running" else "red", icon=":material/flag:")
         st.caption(f"{safe_label(info.id)} · last message {moments.both(info.last_active, where) or 'unknown'}")
+    is_parent_here = bool(info.parent and found.infos([info.parent]))
     with st.container(horizontal=True, gap="small"):
-        st.page_link(page("chat"), label="Open", icon=":material/forum:", query_params=links.to_chat(info.id))
-        if info.parent and found.infos([info.parent]):
-            st.page_link(
-                page("compare"),
-                label="Compare with its parent",
-                icon=":material/compare_arrows:",
-                query_params=links.to_compare(info.parent, info.id),
-            )
-        acting.own_buttons(info.id)
+        acting.own_buttons(info.id, info.parent if is_parent_here else None)
 
 
 def _figures(info: SessionInfo) -> None:
@@ -197,18 +190,16 @@ def _raw(info: SessionInfo, where: tzinfo) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{total:,} lines, {content.size_text(info.size_bytes)}", width="stretch")
         if pages > 1:
-            key = "sessions_raw_page"
-            if st.session_state.get(key) != number:
-                st.session_state[key] = number
-            st.pagination(pages, key=key, on_change=_raw_page_chosen)
+            key = f"sessions_raw_page_{number}"
+            st.pagination(pages, default=number, key=key, on_change=_raw_page_chosen, args=(key,))
     for line, text, is_cut in raw_lines(path, (number - 1) * LINES + 1, LINES):
         with st.container(horizontal=True, gap="small"):
             st.caption(str(line), width=44)
             st.code(visible(text) + (" …" if is_cut else ""), language=None, wrap_lines=True)
 
 
-def _raw_page_chosen() -> None:
-    st.query_params["line"] = str((st.session_state["sessions_raw_page"] - 1) * LINES + 1)
+def _raw_page_chosen(key: str) -> None:
+    st.query_params["line"] = str((st.session_state[key] - 1) * LINES + 1)
 
 
 def count_lines(path: Path) -> int:

@@ -28,6 +28,7 @@ _GO = "sessions_go"
 # Half-transparent, so that the page's own background makes them light or dark.
 _HUES = (245, 174, 32, 330, 205, 95, 12, 280, 150, 60, 222, 350)
 _STATES = {"running": "hsla(150, 60%, 45%, 0.35)", "unanswered call": "hsla(220, 10%, 55%, 0.3)"}
+_OPTIONAL = ("inherited", "state")  # columns without anything in them are not shown
 _DAMAGE = "hsla(8, 80%, 55%, 0.35)"
 
 
@@ -105,25 +106,33 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
     found = sorted({state for state_list in frame["state"] for state in state_list})
     return {
         "open": column.ButtonColumn(
-            "", width=62, type="tertiary", key=f"{key}_open", on_click=_opened, args=(f"{key}_open", ids)
+            "", width=56, type="tertiary", key=f"{key}_open", on_click=_opened, args=(f"{key}_open", ids)
         ),
-        "title": column.TextColumn("Title", width=330, help="A fork stands under the session it was forked from."),
+        "title": column.TextColumn(
+            "Title", width=_title_width(frame), help="A fork stands under the session it was forked from."
+        ),
         "tags": column.MultiselectColumn(
-            "Tags", options=tags, color=[tag_color(tag) for tag in tags] or None, width=165
+            "Tags", options=tags, color=[tag_color(tag) for tag in tags] or None, width=160
         ),
-        "turns": column.NumberColumn("Turns", width=58),
+        "turns": column.NumberColumn("Turns", width=56),
         "own": column.NumberColumn(
-            "Tokens", width=82, format="localized", help="Reported for the messages written in this session."
+            "Tokens", width=76, format="localized", help="Reported for the messages written in this session."
         ),
         "inherited": column.NumberColumn(
-            "Inherited", width=82, format="localized", help="Tokens of the messages copied from its parent."
+            "Inherited", width=78, format="localized", help="Tokens of the messages copied from its parent."
         ),
-        "model": column.TextColumn("Model", width=135),
-        "last": column.TextColumn("Last message", width=195),
+        "model": column.TextColumn("Model", width=128),
+        "last": column.TextColumn("Last message", width=190),
         "state": column.MultiselectColumn(
-            "State", options=found, color=[_STATES.get(state, _DAMAGE) for state in found] or None, width=120
+            "State", options=found, color=[_STATES.get(state, _DAMAGE) for state in found] or None, width=124
         ),
     }
+
+
+def _title_width(frame: pd.DataFrame) -> int:
+    """What the other columns leave of a page 1280 pixels wide."""
+    optional = {"inherited": 78, "state": 124}
+    return 400 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
 
 
 def _opened(key: str, ids: list[str]) -> None:
@@ -151,11 +160,19 @@ def draw(rows: Sequence[Row], where: tzinfo, folder: Any) -> list[str]:
         selection_mode="multi-row",
         selection_default=_carried_over(key, ids),
         column_config=_columns(frame, key, ids),
+        column_order=[
+            name for name in frame.columns if name not in _OPTIONAL or frame[name].map(_says_something).any()
+        ],
+        placeholder="–",
         height=min(640, 37 + 35 * max(1, len(rows))),
         alt="Sessions",
     )
     st.session_state[_SHOWN] = (key, ids)
     return [ids[row] for row in event["selection"]["rows"] if row < len(ids)]
+
+
+def _says_something(value: Any) -> bool:
+    return bool(value) if isinstance(value, list) else not pd.isna(value)
 
 
 def _carried_over(key: str, ids: list[str]) -> Any:

@@ -111,9 +111,10 @@ def _draw_assistant(turn: Turn, index: int, key: str, view: View, steps_left: in
     if view == "all":
         messages_drawn.draw_reasoning(message, key)
     messages_drawn.draw_answer(message, key)
-    if view == "all":
-        for call in made[: max(0, steps_left)]:
-            draw_step(turn.steps[index, call.position], f"{key}-step-{call.position}", is_live=is_live)
+    if view == "all" and made and steps_left > 0:
+        with st.container(key=f"turn-steps-{key}", gap=None):
+            for call in made[:steps_left]:
+                draw_step(turn.steps[index, call.position], f"{key}-step-{call.position}", is_live=is_live)
     return len(made)
 
 
@@ -148,8 +149,8 @@ def step_line(step: Step, *, is_live: bool = False) -> str:
     if not found:
         found = ", ".join(part.label for part in content.parts(step.result)) or "empty"
     line += f" → {safe_label(found, 90)}"
-    took = seconds(step.result.get("duration_ms"))
-    return f"{line} · {took}" if took else line
+    took = step.result.get("duration_ms")
+    return f"{line} · {seconds(took)}" if isinstance(took, int | float) and took >= 10 else line
 
 
 def _steps_allowed(key: str) -> int:
