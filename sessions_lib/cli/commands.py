@@ -21,14 +21,17 @@ COMMANDS = {
     "chat": "chat.chat",
     "new": "change.new",
     "fork": "change.fork",
+    "diff": "look.diff",
     "tag": "change.tag",
     "search": "look.search",
     "export": "files.export",
+    "import": "bring.bring",
     "check": "files.check",
     "repair": "files.repair",
     "delete": "change.delete",
     "restore": "change.restore",
     "purge": "change.purge",
+    "demo": "demo.demo",
 }
 LOOKING = ("list", "show", "search")  # read plain calls of these without Typer: see ``quick``
 SEEDS = ("list", "show", "search", "delete", "export")

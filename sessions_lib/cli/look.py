@@ -205,3 +205,31 @@ def _print_hit(hit: Hit) -> None:
         end = stop
     shown += printing.plain(hit.snippet[end:])
     printing.data(f"{where} · {printing.moment(hit.when)} · {' '.join(shown.split())}")
+
+
+def diff(
+    sessions: Annotated[
+        list[str], typer.Argument(metavar="SESSION...", help="Two to four; one alone is compared with its parent.")
+    ],
+    likeness: Annotated[
+        bool, typer.Option("--likeness", help="Line turns up by what they say, not by their place.")
+    ] = False,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """Compare sessions: where they parted, and what each cost.
+
+    Example: forkbook diff quest-1 quest-2
+    """
+    from sessions_lib import compare, compare_export
+
+    chosen = [options.opened(folder, name) for name in sessions]
+    if len(chosen) == 1 and chosen[0].parent:
+        chosen.insert(0, options.manager(folder).open(chosen[0].parent))
+    branches = [compare.Branch.of(session) for session in chosen]
+    found = compare.compare(branches, order="likeness" if likeness else "order")
+    if json:
+        printing.record(compare_export.as_json(found))
+    else:
+        colour = printing.is_styled(sys.stdout)
+        typer.echo(compare_export.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)

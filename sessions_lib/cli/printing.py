@@ -8,12 +8,14 @@ Does not decide what is printed.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,7 +54,12 @@ def heading(text: str) -> None:
 
 def styled(text: str, stream: Any, **style: Any) -> str:
     """``text`` in a style, if ``stream`` is a terminal and ``NO_COLOR`` is not set."""
-    return typer.style(text, **style) if stream.isatty() and not os.environ.get("NO_COLOR") else text
+    return typer.style(text, **style) if is_styled(stream) else text
+
+
+def is_styled(stream: Any) -> bool:
+    """True if styles may go to ``stream``: a terminal, and ``NO_COLOR`` not set."""
+    return bool(stream.isatty()) and not os.environ.get("NO_COLOR")
 
 
 def record(value: Any) -> None:
@@ -91,11 +98,11 @@ def moment(when: datetime | None) -> str:
     return "-" if when is None else when.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def terminal_width(default: int | None = None) -> int | None:
-    """How many columns standard output has; ``default`` where it is no terminal and ``$COLUMNS`` is not set."""
+def terminal_width() -> int | None:
+    """How many columns standard output has; ``None`` where it is no terminal and ``$COLUMNS`` is not set."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
         return max(shutil.get_terminal_size().columns, 20)
-    return default
+    return None
 
 
 def table(
@@ -156,10 +163,18 @@ def columns(text: str) -> int:
     )
 
 
+@contextmanager
+def bar(length: int, label: str) -> Iterator[Any]:
+    """A progress bar with ``update`` on standard error, drawn only if that is a terminal and there is much to do."""
+    # Where it may not draw, Typer's bar prints its label once: into a stream that nobody reads.
+    out = sys.stderr if length >= 50 and sys.stderr.isatty() else io.StringIO()
+    with typer.progressbar(length=length, label=label, file=out) as drawn:
+        yield drawn
+
+
 def progress(items: Sequence[Item], label: str) -> Iterator[Item]:
-    """``items`` one by one, with a progress bar on standard error if that is a terminal and there are many."""
-    if len(items) < 50 or not sys.stderr.isatty():
-        yield from items
-        return
-    with typer.progressbar(items, label=label, file=sys.stderr) as bar:
-        yield from bar
+    """``items`` one by one, with a progress bar."""
+    with bar(len(items), label) as drawn:
+        for item in items:
+            yield item
+            drawn.update(1)

@@ -1,0 +1,126 @@
+"""``import``: other tools' sessions into the folder.
+
+Reads its sources only. Stopping it loses nothing: importing again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sessions_lib.cli import change, options, printing
+from sessions_lib.cli.options import Folder, Json, Yes
+from sessions_lib.errors import SessionError
+
+if TYPE_CHECKING:
+    from sessions_lib.importers import ImportReport, Progress
+
+
+def bring(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH]...", help="Files, folders, zips; without one, this machine's own folders."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="Take them for this format, whatever they look like.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, write nothing.")] = False,
+    json: Json = False,
+    yes: Yes = False,
+    folder: Folder = None,
+) -> None:
+    """Import sessions of Claude Code, Codex, Pi, ChatGPT and others.
+
+    Importing twice adds nothing; nothing that is there is overwritten.
+
+    Example: forkbook import ~/.claude/projects --dry-run
+    """
+    from sessions_lib import importers
+
+    kind = _format(format)
+    sources = [options.path(text) for text in paths or ()] or _offered(yes)
+    done: list[Progress] = []
+    try:
+        for step in _counted(importers.import_paths(options.manager(folder), sources, kind, dry_run=dry_run)):
+            _print_step(step, json)
+            done.append(step)
+    except KeyboardInterrupt:
+        raise SessionError("Stopped. Import again, and it goes on from there.") from None
+    total = importers.total_of([step.result for step in done if step.result])
+    _print_total(done, total, dry_run)
+    if any(step.error and step.was_named for step in done) or not any(step.result for step in done):
+        raise SessionError("Not everything that was named could be imported; see above.")
+
+
+def _format(name: str | None) -> str | None:
+    from sessions_lib import importers
+
+    try:
+        return importers.format_name(name) if name else None
+    except SessionError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _offered(yes: bool) -> list[Path]:
+    """The folders in which this machine's tools keep sessions, if the person wants them imported."""
+    from sessions_lib import importers
+
+    found = importers.places()
+    if not found:
+        raise SessionError(
+            "Claude Code, Codex and Pi keep no sessions here. Name a file or folder: forkbook import PATH"
+        )
+    listed = "\n".join(f"  {place}" for place in found)
+    change.ask(f"These folders hold sessions:\n{listed}\nImport them? They are only read", yes, "Nothing was imported")
+    return found
+
+
+def _counted(steps: Iterator[Progress]) -> Iterator[Progress]:
+    """``steps``, with a progress bar on standard error if that is a terminal."""
+    first = next(steps, None)
+    if first is None:
+        return
+    with printing.bar(first.total, "Importing") as bar:
+        yield first
+        bar.update(1)
+        for step in steps:
+            yield step
+            bar.update(1)
+
+
+def _print_step(step: Progress, json: bool) -> None:
+    outcome = step.result
+    if json:
+        printing.record(
+            {
+                "source": step.source,
+                "error": str(step.error) if step.error else None,
+                "format": outcome.report.format if outcome else None,
+                "sessions": list(outcome.outcomes) if outcome else [],
+                "is_unchanged": outcome.is_unchanged if outcome else None,
+            }
+        )
+    elif step.error:
+        printing.talk(printing.line(str(step.error), 500))
+    elif outcome and outcome.added_messages:
+        printing.data(printing.line(f"{step.source}: {outcome.summary}", 500))
+
+
+def _print_total(done: list[Progress], total: ImportReport, dry_run: bool) -> None:
+    results = [step.result for step in done if step.result]
+    sessions, said = sum(one.added_sessions for one in results), sum(one.added_messages for one in results)
+    verb = "Would import" if dry_run else "Imported"
+    printing.talk(
+        f"{verb} {printing.count(sessions, 'session')} and {printing.count(said, 'message')} "
+        f"from {printing.count(len(results), 'file')}."
+    )
+    if total.skipped:
+        listed = ", ".join(f"{kind} ({times:,})" for kind, times in total.skipped.most_common())
+        printing.talk(printing.line(f"No conversation, and left out: {listed}", 1000))
+    if total.damaged_lines:
+        printing.talk(f"{printing.count(total.damaged_lines, 'damaged line')} could not be read.")
+    for warning in total.warnings:
+        printing.talk(printing.line(warning, 500))

@@ -1,0 +1,77 @@
+"""``demo``: sessions to look at, in the folder or in one of their own.
+
+Does not make them: ``sessions_lib.demo`` does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import Folder
+from sessions_lib.errors import SessionError
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+def demo(
+    open_app: Annotated[
+        bool, typer.Option("--open", help="Start the app on the demo alone, in a folder that goes when it ends.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the demo's sessions away again.")] = False,
+    folder: Folder = None,
+) -> None:
+    """Load the demo's sessions.
+
+    Example: forkbook demo --open
+    """
+    from sessions_lib import demo as made
+
+    if open_app:
+        if remove or folder:
+            raise typer.BadParameter("--open has a folder of its own: leave out --remove and --dir.")
+        _open()
+        return
+    found = options.manager(folder)
+    ids = made.remove(found) if remove else made.load(found)
+    for one in ids:
+        printing.data(one)
+    if remove:
+        printing.talk(f"Moved {printing.count(len(ids), 'session')} of the demo to the trash; everything else stays.")
+    elif ids:
+        printing.talk(f"Loaded {printing.count(len(ids), 'session')}. Try: forkbook diff quest-2")
+    else:
+        printing.talk("The demo is loaded already. To take it away: forkbook demo --remove")
+
+
+def _open() -> None:
+    """Serve the app on a fresh folder with the demo until it is stopped; the folder is gone then."""
+    from sessions_lib import demo as made
+
+    if not APP.is_file():
+        raise SessionError(
+            "The app is not installed beside the library. Clone the repository, and in it: pip install -e ."
+        )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(prefix="forkbook-demo-") as place:
+        made.load(options.manager(place))
+        printing.talk(f"The demo is in {place} until this ends (Ctrl-C). Your own sessions stay out of it.")
+        command = [sys.executable, "-m", "streamlit", "run", str(APP)]
+        if sys.stdout.isatty():
+            command += ["--server.headless", "false"]  # opens the browser
+        app = subprocess.Popen(command, cwd=APP.parent, env={**os.environ, "SESSIONS_DIR": place})
+        try:
+            app.wait()
+        except KeyboardInterrupt:
+            printing.talk("Stopped.")
+        finally:
+            app.terminate()
+            app.wait()
