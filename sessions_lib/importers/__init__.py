@@ -34,7 +34,8 @@ from sessions_lib.importers import astorlm, chatgpt, claude_code, codex, openai_
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
 from sessions_lib.importers.source import Records, Source, find, load
-from sessions_lib.importers.writing import Outcome, Store
+from sessions_lib.importers.store import Store
+from sessions_lib.importers.writing import Outcome, put
 from sessions_lib.manager import SessionManager
 
 __all__ = [
@@ -212,7 +213,7 @@ def _import_one(store: Store, source: Source, forced: str | None) -> ImportResul
     if forced is None and store.is_unchanged(source):
         return ImportResult(ImportReport(), is_unchanged=True)
     found, report = _read(source, forced)
-    return ImportResult(report, store.put(found, source, report.format))
+    return ImportResult(report, put(store, found, source, report.format))
 
 
 @contextmanager

@@ -8,11 +8,12 @@ The branch that ends in ``current_node`` is what ChatGPT shows and becomes the s
 * Hidden nodes, empty system nodes and ``message: null`` are counted. Custom instructions are kept in the metadata under
   ``custom_instructions``; they were no part of what was said.
 
-Message ids are ``cg_`` and the node's id, so branches share identities.
+Message ids are ``cg_``, a short hash of the conversation's id and the node's id, so branches share identities.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from typing import Any
 
 from sessions_lib import content, jsonl, times
 from sessions_lib.content import Message
-from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso
+from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso
 from sessions_lib.importers.source import Records, Source
 
 Node = dict[str, Any]
@@ -54,16 +55,16 @@ def _branches(conversation: Node, report: ImportReport) -> list[Imported]:
     found: list[Imported] = []
     said: list[list[str]] = []
     for leaf in _leaves(nodes, conversation.get("current_node")):
-        line = _Line(report if not found else ImportReport())
+        line = _Line(report if not found else ImportReport(), _short(key))
         for node_id in _path(nodes, leaf):
             line.take(node_id, nodes[node_id])
         messages = line.finish()
         ids = [message["id"] for message in messages]
         if not messages or any(ids == other[: len(ids)] for other in said):
             continue
-        common = [_common(ids, other) for other in said]
-        shared = max(common, default=0)
-        parent = common.index(shared) if said else None
+        parting = [common(ids, other) for other in said]
+        shared = max(parting, default=0)
+        parent = parting.index(shared) if said else None
         fill_times(messages, iso(conversation.get("create_time")))
         said.append(ids)
         title = conversation.get("title")
@@ -83,18 +84,13 @@ def _branches(conversation: Node, report: ImportReport) -> list[Imported]:
     return found
 
 
+def _short(key: str) -> str:
+    return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
 def _provenance(conversation: Node) -> dict[str, Any]:
     names = ("gizmo_id", "default_model_slug", "is_archived", "is_starred")
     return {name: conversation[name] for name in names if conversation.get(name) not in (None, False)}
-
-
-def _common(first: list[str], second: list[str]) -> int:
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
 
 
 def _leaves(nodes: Mapping[str, Node], current: Any) -> list[str]:
@@ -132,6 +128,7 @@ class _Line:
     """The messages of one branch, node by node."""
 
     report: ImportReport
+    prefix: str
     messages: list[Message] = field(default_factory=list)
     instructions: dict[str, str] = field(default_factory=dict)
     _thoughts: list[str] = field(default_factory=list)
@@ -173,7 +170,7 @@ class _Line:
             self.report.skipped[f"empty {role or 'node'}"] += 1
             return
         known = role if role in ("user", "system", "developer") else "system"
-        self.messages.append(_stamped(node_id, message, {"role": known, "content": said}))
+        self.messages.append(self._stamped(node_id, message, {"role": known, "content": said}))
 
     def _think(self, node_id: str, message: Node, said: Node) -> None:
         thoughts = said.get("thoughts")
@@ -181,7 +178,7 @@ class _Line:
             if isinstance(thought, dict):
                 parts = [content.as_text(thought.get(key)) for key in ("summary", "content")]
                 self._thoughts.append("\n".join(part for part in parts if part))
-        self._thoughts_at = self._thoughts_at or _stamped(node_id, message, {"role": "assistant", "content": None})
+        self._thoughts_at = self._thoughts_at or self._stamped(node_id, message, {"role": "assistant", "content": None})
 
     def _answer(self, node_id: str, message: Node, said: Node) -> None:
         text = _content(said)
@@ -190,7 +187,7 @@ class _Line:
         if not text and not is_call and not self._thoughts:
             self.report.skipped["empty assistant"] += 1
             return
-        answer = _stamped(node_id, message, {"role": "assistant", "content": text or None})
+        answer = self._stamped(node_id, message, {"role": "assistant", "content": text or None})
         if is_call:
             call_id = f"call_{node_id}"
             answer["content"] = None
@@ -218,11 +215,17 @@ class _Line:
 
     def _result(self, node_id: str, message: Node, said: Node, name: Any) -> None:
         call_id, called = self._open_call or (f"call_{node_id}", "")
-        result = _stamped(node_id, message, {"role": "tool", "tool_call_id": call_id, "content": _content(said)})
+        result = self._stamped(node_id, message, {"role": "tool", "tool_call_id": call_id, "content": _content(said)})
         result["name"] = name if isinstance(name, str) and name else called
         if said.get("content_type") == "system_error":
             result["is_error"] = True
         self.messages.append(result)
+
+    def _stamped(self, node_id: str, node_message: Node, message: Message) -> Message:
+        message["id"] = f"cg_{self.prefix}_{node_id}"
+        if (moment := iso(node_message.get("create_time"))) is not None:
+            message["timestamp"] = moment
+        return message
 
     def finish(self) -> list[Message]:
         """The messages; thoughts without an answer become one without text."""
@@ -231,13 +234,6 @@ class _Line:
             self._give_thoughts(answer)
             self.messages.append(answer)
         return self.messages
-
-
-def _stamped(node_id: str, node_message: Node, message: Message) -> Message:
-    message["id"] = f"cg_{node_id}"
-    if (moment := iso(node_message.get("create_time"))) is not None:
-        message["timestamp"] = moment
-    return message
 
 
 def _arguments(text: str) -> str:

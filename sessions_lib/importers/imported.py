@@ -6,7 +6,7 @@ Does not read files and does not write sessions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -74,6 +74,20 @@ class ImportReport:
     def damaged_lines(self) -> int:
         """How many lines could not be read."""
         return sum(len(lines) for lines in self.damaged.values())
+
+
+def common(first: Sequence[str], second: Sequence[str]) -> int:
+    """How many identities both start with.
+
+    >>> common(["a", "b", "c"], ["a", "b", "d"])
+    2
+    """
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
 
 
 def iso(value: Any) -> str | None:

@@ -1,0 +1,270 @@
+"""The folder that is imported into: what was imported there before, and how sessions are made and extended.
+
+``imported_from`` in a session's metadata holds the tool, the file with its size and time, the conversation's key, the
+first message's id and the version of what importers make of a source.
+
+Does not decide what is new: that is for ``writing``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import jsonl, listing, messages, metadata, names, times
+from sessions_lib.content import Message
+from sessions_lib.errors import SessionError
+from sessions_lib.importers.imported import Imported, common
+from sessions_lib.importers.recognise import TOOLS
+from sessions_lib.importers.source import Source
+from sessions_lib.manager import SessionManager
+from sessions_lib.session import make_folder
+
+VERSION = 1  # of what importers make of a source; a higher one reads unchanged files again
+
+
+@dataclass(slots=True)
+class Known:
+    """A session that was imported before, its messages read when first needed."""
+
+    id: str
+    ids: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    is_read: bool = False
+
+    def forget(self) -> None:
+        """Let the messages go; they are read again when needed."""
+        self.ids, self.messages, self.is_read = [], [], False
+
+
+class Store:
+    """The folder that is imported into, and which of its sessions were imported from where."""
+
+    def __init__(self, manager: SessionManager, *, dry_run: bool = False) -> None:
+        self._manager = manager
+        self._dry_run = dry_run
+        self._conversations: dict[str, dict[str, Known]] = {}
+        self._by_key: dict[str, str] = {}
+        self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
+        self._files: set[tuple[str, int, int, int]] = set()
+        self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
+        self._taken: set[str] = set()
+        self._next_number: dict[str, int] = {}
+        for session in listing.session_ids(manager.folder):
+            self._taken.add(session.lower())
+            self._note(session, metadata.read(manager.folder / f"{session}{metadata.SUFFIX}").values)
+
+    def _note(self, session: str, meta: Mapping[str, Any]) -> None:
+        origin = meta.get("imported_from")
+        if not isinstance(origin, dict) or not isinstance(origin.get("key"), str):
+            return
+        conversation = origin.get("conversation", origin["key"])
+        self._conversations.setdefault(str(conversation), {})[session] = Known(session)
+        self._by_key[origin["key"]] = session
+        if isinstance(origin.get("first"), str):
+            self._by_first.setdefault(origin["first"], []).append(session)
+        parent = origin.get("parent_key")
+        if isinstance(parent, str) and "forked_from" not in meta:
+            self._unlinked[session] = parent
+        size, modified, version = origin.get("size"), origin.get("modified"), origin.get("version_of_import")
+        if isinstance(size, int) and isinstance(modified, int) and isinstance(version, int):
+            self._files.add((str(origin.get("path")), size, modified, version))
+
+    def is_unchanged(self, source: Source) -> bool:
+        """True if the file was imported as it is now, and a session of it is still there."""
+        stamp = _stamp(source)
+        return stamp is not None and (str(source.label.absolute()), *stamp, VERSION) in self._files
+
+    def read(self, known: Known) -> Known:
+        """``known`` with its messages."""
+        if not known.is_read:
+            known.messages = list(self._manager.open(known.id).messages)
+            known.ids = messages.identities(known.messages)
+            known.is_read = True
+        return known
+
+    def parents_of(self, imported: Imported) -> list[str]:
+        """The sessions that ``imported`` may have been forked from: those of the conversation it names."""
+        key = imported.parent_key
+        if key is None:
+            return []
+        found = list(self._conversations.get(key, ()))
+        if key in self._by_key and self._by_key[key] not in found:
+            found.append(self._by_key[key])
+        if not found and key.startswith("forkbook:"):
+            session = key.split(":", 2)[1]
+            found = [session] if session.lower() in self._taken and self._manager.exists(session) else []
+        return found
+
+    def nearest(self, sessions: Iterable[str], line: Sequence[str]) -> tuple[str, int] | None:
+        """The one of ``sessions`` that shares the longest start with ``line``, and how many messages that is."""
+        shared = [(common(self.read(Known(session)).ids, line), session) for session in sessions]
+        if not shared:
+            return None
+        longest = max(count for count, _ in shared)
+        return next(session for count, session in shared if count == longest), longest
+
+    def conversation(self, name: str) -> dict[str, Known]:
+        """The sessions that came from one conversation, by id; to be added to."""
+        return self._conversations.setdefault(name, {})
+
+    def starting_with(self, message_id: str) -> list[str]:
+        """The imported sessions whose first message is ``message_id``: copies that name no parent."""
+        return list(self._by_first.get(message_id, ()))
+
+    def create(
+        self, imported: Imported, source: Source, format: str, parent: tuple[str, int] | None, title: str | None
+    ) -> str | None:
+        """A new session for ``imported``; ``parent`` is its parent's id and how many messages they share."""
+        origin = _origin(imported, source, format)
+        base = _base_id(imported, title)
+        if self._dry_run:
+            return None
+        values: dict[str, Any] = {"title": title, "tags": _tags(imported.tags), **_created(imported), **imported.meta}
+        if isinstance(agent := values.get("subagent_of"), dict) and (caller := self._by_key.get(str(agent.get("key")))):
+            values["subagent_of"] = {"session": caller, **agent}
+        if parent is not None:
+            values["forked_from"] = _forked_from(parent, imported.messages)
+        elif imported.parent_key is not None:
+            origin["parent_key"] = imported.parent_key
+        session = self._claim(base, {**values, "imported_from": origin})
+        stored = [m if imported.keeps_as_is else messages.stamped(m) for m in imported.messages]
+        jsonl.write_new(
+            self._manager.folder / f"{session}.jsonl", b"".join(jsonl.encode(message) + b"\n" for message in stored)
+        )
+        self._by_key[imported.key] = session
+        if isinstance(origin.get("first"), str):
+            self._by_first.setdefault(origin["first"], []).append(session)
+        if parent is None and imported.parent_key is not None:
+            self._unlinked[session] = imported.parent_key
+        return session
+
+    def _claim(self, base: str, values: Mapping[str, Any]) -> str:
+        """Make the metadata of a new session under an id nobody has, and return the id."""
+        make_folder(self._manager.folder)
+        while True:
+            number = self._next_number.get(base, 1)
+            self._next_number[base] = number + 1
+            session = base if number == 1 else f"{base[: names.MAX_ID - 8]}-{number}"
+            if session.lower() in self._taken:
+                continue
+            self._taken.add(session.lower())
+            path = self._manager.folder / f"{session}{metadata.SUFFIX}"
+            if os.path.lexists(path.with_name(f"{session}.jsonl")):
+                continue
+            try:
+                jsonl.write_new(path, metadata.encode({"id": session, **values}))
+            except FileExistsError:
+                continue
+            return session
+
+    def extend(self, known: Known, added: Sequence[Message], source: Source, *, keeps_as_is: bool) -> None:
+        """Append ``added`` to an imported session, under its lock."""
+        if self._dry_run:
+            return
+        session = self._manager.open(known.id)
+        hold = session.hold()
+        try:
+            if messages.identities(session.messages) != known.ids:
+                raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
+            stored = [message if keeps_as_is else messages.stamped(message) for message in added]
+            path = self._manager.folder / f"{known.id}.jsonl"
+            jsonl.append(path, stored, create=not path.exists())
+        finally:
+            hold.release()
+        self.remember(known.id, source, has_grown=True)
+
+    def remember(self, session: str, source: Source, *, has_grown: bool = False) -> None:
+        """Note in a session's metadata that ``source`` was imported as it is now, if it came from there."""
+        if self._dry_run or (stamp := _stamp(source)) is None:
+            return
+        opened = self._manager.open(session)
+        origin = opened.meta.get("imported_from")
+        if isinstance(origin, dict):
+            size, modified = stamp
+            path = str(source.label.absolute())
+            now = {"path": path, "size": size, "modified": modified}
+            if {**origin, **now} != origin and (has_grown or path == origin.get("path")):
+                opened.update_meta({"imported_from": {**origin, **now}})
+
+    def link(self) -> None:
+        """Give sessions whose parent came later their ``forked_from``."""
+        if self._dry_run:
+            return
+        for session, parent_key in list(self._unlinked.items()):
+            others = [one for one in self._conversations.get(parent_key, ()) if one != session]
+            child = self._manager.open(session)
+            nearest = self.nearest(others, messages.identities(child.messages))
+            if nearest is None:
+                continue
+            del self._unlinked[session]
+            parent, shared = nearest
+            if shared or "subagent_of" not in child.meta:
+                child.update_meta({"forked_from": _forked_from((parent, shared), child.messages)})
+            if isinstance(agent := child.meta.get("subagent_of"), dict):
+                child.update_meta({"subagent_of": {"session": parent, **agent}})
+
+
+def _forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
+    session, shared = parent
+    message_id = messages.identities(said[:shared])[-1] if shared else None
+    return {"session": session, "messages": shared, "message_id": message_id}
+
+
+def _tags(tags: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    for tag in tags:
+        try:
+            kept = metadata.with_tag(kept, tag)
+        except SessionError:
+            continue
+    return kept
+
+
+def _created(imported: Imported) -> dict[str, str]:
+    if metadata.Metadata(imported.meta).created is not None:
+        return {}
+    first = imported.created or next(
+        (moment for message in imported.messages if (moment := times.parse(message.get("timestamp")))), None
+    )
+    return {"created": times.iso(first) if first else times.now()}
+
+
+def _base_id(imported: Imported, title: str | None) -> str:
+    own = imported.source.get("id")
+    if imported.key.startswith("forkbook:") and names.is_id(str(own)):
+        return str(own)
+    said = title or names.title_from(messages.first_prompt(imported.messages))
+    return names.id_from_title(said)[:64].rstrip("-._") if said else names.random_id()
+
+
+def _stamp(source: Source) -> tuple[int, int] | None:
+    try:
+        found = os.stat(source.path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def _origin(imported: Imported, source: Source, format: str) -> dict[str, Any]:
+    """``imported_from``: where a session came from, and what recognises it again."""
+    origin: dict[str, Any] = {
+        "tool": TOOLS.get(format, format),
+        "format": format,
+        "path": str(Path(source.label).absolute()),
+        "key": imported.key,
+        "conversation": imported.conversation or imported.key,
+        "messages": len(imported.messages),
+        "at": times.now(),
+        "version_of_import": VERSION,
+        **imported.source,
+    }
+    if not imported.keeps_as_is and imported.messages:
+        origin["first"] = imported.messages[0]["id"]
+    stamp = _stamp(source)
+    if stamp is not None:
+        origin["size"], origin["modified"] = stamp
+    return origin
