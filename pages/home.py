@@ -4,7 +4,135 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts.frame import frame
+from pages.parts import chat_state, folder, frame, links, moments, providers
+from pages.parts.safe_markdown import safe_label
+from pages.parts.turn import number
+from sessions_lib import demo
+from sessions_lib.errors import SessionError
+from sessions_lib.listing import SessionInfo
 
-frame("Home")
-st.title("Forkbook")
+WAYS = (
+    ("chat", "Chat", ":material/forum:", "Ask, watch the tools work, resume tomorrow, fork at any message."),
+    (
+        "sessions",
+        "Sessions",
+        ":material/list:",
+        "Every conversation as a file: search inside, tag, export, undo a delete.",
+    ),
+    (
+        "compare",
+        "Compare",
+        ":material/compare_arrows:",
+        "Two forks side by side: where they parted, what each one cost.",
+    ),
+    ("stats", "Stats", ":material/bar_chart:", "Turns, tokens, tags, models and tools, each counted once."),
+)
+RECENT = 6
+
+
+def start() -> None:
+    """The button that opens Chat with nothing in it."""
+    if st.button("Start a session", type="primary", icon=":material/add:", key="home-start"):
+        chat_state.forget()
+        st.switch_page(frame.page("chat"))
+
+
+def draw_demo(is_loaded: bool) -> None:
+    """The button that makes the demo's sessions, or takes them away again."""
+    if is_loaded:
+        st.button("Remove the demo", icon=":material/delete_sweep:", key="home-demo-remove", on_click=remove_demo)
+    else:
+        st.button("Load the demo", icon=":material/science:", key="home-demo-load", on_click=load_demo)
+
+
+def load_demo() -> None:
+    """Make the demo's sessions in the folder."""
+    try:
+        made = demo.load(folder.manager())
+    except SessionError as error:
+        st.session_state["home-told"] = str(error)
+        return
+    st.session_state["home-told"] = f"{len(made)} sessions are there to look at."
+
+
+def remove_demo() -> None:
+    """Move the demo's sessions, and only them, to the trash."""
+    try:
+        gone = demo.remove(folder.manager())
+    except SessionError as error:
+        st.session_state["home-told"] = str(error)
+        return
+    st.session_state["home-told"] = f"The demo’s {len(gone)} sessions are in the trash; yours are where they were."
+
+
+def draw_recent(infos: list[SessionInfo]) -> None:
+    """The sessions to go on with, one line each."""
+    st.subheader("Go on with", anchor=False)
+    with st.container(key="home-recent", gap=None):
+        for info in infos[:RECENT]:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"home-row-{info.id}"):
+                st.page_link(
+                    frame.page("chat"),
+                    label=safe_label(info.title, 70),
+                    icon=":material/fork_right:" if info.parent else ":material/chat_bubble:",
+                    query_params=links.to_chat(info.id),
+                )
+                st.space("stretch")
+                st.caption(facts(info), width="content")
+    if len(infos) > RECENT and frame.exists("sessions"):
+        st.page_link(frame.page("sessions"), label=f"All {len(infos):,} sessions", icon=":material/arrow_forward:")
+
+
+def facts(info: SessionInfo) -> str:
+    """Tags, turns, tokens and time of one session, as one line."""
+    pieces = [", ".join(safe_label(tag, 24) for tag in info.tags[:3])] if info.tags else []
+    pieces.append(f"{info.turns:,} turn{'' if info.turns == 1 else 's'}")
+    if info.tokens.total is not None:
+        pieces.append(f"{number(info.tokens.total)} tokens")
+    if info.damaged:
+        pieces.append("damaged lines")
+    if info.last_active is not None:
+        pieces.append(moments.ago(info.last_active))
+    return " · ".join(pieces)
+
+
+frame.frame("Home", width="home")
+with st.container(horizontal=True, vertical_alignment="center", gap="large", key="home-hero"):
+    with st.container(gap="small", key="home-words"):
+        st.title("Forkbook", anchor=False)
+        st.markdown("A notebook for agent sessions: **chat, resume, fork, compare, measure.**")
+        st.caption(
+            "Every conversation is a file, one message a line, written the moment it is said. So it outlives the "
+            "program: go on tomorrow, try another way in a fork, and see what each way cost."
+        )
+        actions = st.container(horizontal=True, gap="small")
+        if told := st.session_state.pop("home-told", None):
+            st.caption(f":material/info: {safe_label(told)}")
+    with st.container(width=400, key="home-picture"):
+        st.image(str(frame.PARTS / "picture.svg"), width=400, alt="A line of messages that forks after the fourth")
+
+with st.container(key="home-ways"):
+    for column, (name, title, icon, what) in zip(st.columns(len(WAYS)), WAYS, strict=True):
+        if frame.exists(name):
+            with column, st.container(border=True, height="stretch", gap="xsmall"):
+                st.page_link(frame.page(name), label=f"**{title}**", icon=icon)
+                st.caption(what)
+
+with folder.errors_told():
+    found = folder.manager().list()
+    with actions:
+        start()
+        draw_demo(any(info.meta.get("demo") is True for info in found))
+    if found:
+        draw_recent(found)
+    else:
+        st.subheader("Nothing here yet", anchor=False)
+        st.caption(
+            "Start a session, or load the demo: three quests with forks, and three months of small sessions to look at."
+        )
+
+st.space("small")
+st.caption(
+    f"Sessions are files in {safe_label(str(folder.manager().folder))}, readable by you alone. "
+    f"Who answers: {safe_label(providers.name_of(providers.told({})))}. Nothing leaves this machine on its own."
+)

@@ -6,13 +6,8 @@ import streamlit as st
 
 from pages.parts import chat_composer, chat_state, folder, frame, links, providers
 from pages.parts.safe_markdown import safe_label
+from sessions_lib import demo
 from sessions_lib.errors import SessionError, SessionNotFound
-
-_TRY = (
-    "I need to get into the Cave of Echoes. Find out what it takes, and get what you can.",
-    "I got the Silver Key from the mayor’s daughter. What now?",
-    "Suppose the key doesn’t fit. Is there another way in?",
-)
 
 
 def draw() -> None:
@@ -21,7 +16,7 @@ def draw() -> None:
     st.caption("It becomes a file of its own with your first prompt, and every message is saved as it is said.")
     if providers.is_demo(providers.told({})):
         st.caption("The **demo model** answers: a scripted village, offline. Try:")
-        for number, prompt in enumerate(_TRY):
+        for number, prompt in enumerate((demo.DAY_1, demo.DAY_2, demo.WEST)):
             st.button(
                 safe_label(prompt),
                 key=f"chat-try-{number}",

@@ -104,3 +104,8 @@ def move_window(session: str, first: int, last: int) -> None:
 def to_newest(session: str) -> None:
     """Show the last turns again, and follow them."""
     st.session_state.pop(f"chat-window-{session}", None)
+
+
+def forget() -> None:
+    """Open Chat with a new session next time."""
+    st.session_state.pop(_SESSION, None)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PARTS = ROOT / "pages" / "parts"
 
 _SHELL = "frame_shell"
+_WIDTHS = {"reading": "50rem", "home": "62rem", "page": "76rem"}
 _PAGES = (
     ("home", "Home", ":material/home:"),
     ("chat", "Chat", ":material/forum:"),
@@ -55,10 +56,10 @@ def mark_shell() -> None:
     st.session_state[_SHELL] = True
 
 
-def frame(title: str | None = None, *, width: Literal["reading", "page"] = "page") -> None:
+def frame(title: str | None = None, *, width: Literal["reading", "home", "page"] = "page") -> None:
     """Make the page whole: through the shell, with the app's style, under the browser title ``title · Forkbook``.
 
-    ``reading`` keeps lines short (chat); ``page`` is for tables and columns.
+    ``reading`` keeps lines short (chat), ``home`` a little less; ``page`` is for tables and columns.
     """
     if not st.session_state.get(_SHELL):
         configure()
@@ -68,4 +69,4 @@ def frame(title: str | None = None, *, width: Literal["reading", "page"] = "page
         st.set_page_config(page_title=f"{title} · Forkbook")
     st.logo(str(PARTS / "mark.svg"), size="medium")
     st.html(PARTS / "style.css")
-    st.html(f"<style>:root {{ --fb-width: {'50rem' if width == 'reading' else '76rem'}; }}</style>")
+    st.html(f"<style>:root {{ --fb-width: {_WIDTHS[width]}; }}</style>")
