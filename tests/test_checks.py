@@ -1,0 +1,235 @@
+"""Checking names every fault; repairing mends what can be mended and touches no good line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sessions_lib import SessionManager, calls
+from sessions_lib.checks import Fault, check, repair
+from sessions_lib.errors import SessionLocked, SessionNotFound
+from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, is_valid_request, result, said, write
+from tests.test_jsonl import TRICKY
+
+META = '{"version":1,"id":"a"}'
+
+
+def store(tmp_path: Path, *lines: object, meta: str | None = META, end: str = "\n") -> Path:
+    write(tmp_path / "a.jsonl", *lines, end=end)
+    if meta is not None:
+        (tmp_path / "a.meta.json").write_text(meta)
+    return tmp_path
+
+
+def kinds(faults: list[Fault]) -> list[tuple[int | None, str]]:
+    return [(fault.line, fault.kind) for fault in faults]
+
+
+def test_a_good_session_has_no_fault(tmp_path: Path) -> None:
+    store(tmp_path, LIGHTHOUSES, "", call("c1"), result("c1"), GULL)
+
+    assert check(tmp_path, "a") == []
+    assert repair(tmp_path, "a", write=True) == []
+
+
+def test_every_fault_of_the_lines_is_named_with_its_line(tmp_path: Path) -> None:
+    store(
+        tmp_path,
+        LIGHTHOUSES,
+        '{"role":"assistant","content":"Gull Po',
+        json.dumps(GULL) + json.dumps(TALLER),
+        "[1]",
+        b'{"role":"assistant","content":"caf\xff"}',
+        b"\0" * 30,
+        '{"role":"user","content":"Which one is tal',
+        end="",
+    )
+
+    assert kinds(check(tmp_path, "a")) == [
+        (2, "not JSON"),
+        (3, "glued"),
+        (4, "not a message"),
+        (5, "undecodable"),
+        (6, "NUL"),
+        (7, "torn"),
+    ]
+
+
+def test_every_fault_of_the_conversation_is_named_with_its_line(tmp_path: Path) -> None:
+    store(
+        tmp_path,
+        {**LIGHTHOUSES, "id": "m1"},
+        result("c9", "left over"),
+        call("c1", "c2", arguments='{"path":"notes/tide'),
+        result("c1"),
+        result("c1"),
+        {**GULL, "id": "m1"},
+    )
+
+    faults = check(tmp_path, "a")
+
+    assert kinds(faults) == [
+        (2, "orphan result"),
+        (3, "bad arguments"),
+        (3, "unanswered call"),
+        (3, "bad arguments"),
+        (5, "duplicate result"),
+        (6, "duplicate id"),
+    ]
+    assert (
+        str(faults[0])
+        == "a.jsonl:2: orphan result: a result without a call before it; it is shown, and left out of requests"
+    )
+
+
+@pytest.mark.parametrize(
+    ("meta", "kind"),
+    [
+        (None, "metadata missing"),
+        ('{"title":"Lighthou', "metadata damaged"),
+        ("[]", "metadata damaged"),
+        ('{"id":"other"}', "metadata contradicts"),
+        ('{"id":"a","message_count":1}', "metadata contradicts"),
+        ('{"id":"a","forked_from":{"session":"p","messages":9}}', "fork point"),
+        ('{"id":"a","forked_from":{"session":"p","messages":1,"message_id":"m2"}}', "fork point"),
+        ('{"id":"a","forked_from":{"session":"p","messages":1,"message_id":"gone"}}', "fork point"),
+    ],
+)
+def test_metadata_that_is_wrong_is_named_and_mended(tmp_path: Path, meta: str | None, kind: str) -> None:
+    store(tmp_path, {**LIGHTHOUSES, "id": "m1"}, {**GULL, "id": "m2"}, meta=meta)
+    raw = (tmp_path / "a.jsonl").read_bytes()
+
+    assert kinds(check(tmp_path, "a")) == [(None, kind)]
+    assert kinds(repair(tmp_path, "a", write=True)) == [(None, kind)]
+
+    assert check(tmp_path, "a") == []
+    assert (tmp_path / "a.jsonl").read_bytes() == raw
+
+
+def test_a_fork_point_that_moved_is_found_by_its_message(tmp_path: Path) -> None:
+    store(
+        tmp_path,
+        {**LIGHTHOUSES, "id": "m1"},
+        {**GULL, "id": "m2"},
+        meta='{"id":"a","forked_from":{"session":"p","messages":1,"message_id":"m2"}}',
+    )
+
+    repair(tmp_path, "a", write=True)
+
+    assert SessionManager(tmp_path).open("a").inherited == 2
+
+
+def test_metadata_of_a_newer_version_is_a_fault_that_is_left_alone(tmp_path: Path) -> None:
+    store(tmp_path, LIGHTHOUSES, meta='{"version":9}')
+
+    assert kinds(check(tmp_path, "a")) == [(None, "newer version")]
+    assert repair(tmp_path, "a", write=True) == []
+    assert (tmp_path / "a.meta.json").read_text() == '{"version":9}'
+
+
+def test_repair_is_a_dry_run_until_it_is_told_to_write(tmp_path: Path) -> None:
+    store(tmp_path, LIGHTHOUSES, "torn", meta=None)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    assert kinds(repair(tmp_path, "a")) == [(2, "not JSON"), (None, "metadata missing")]
+
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_repair_changes_no_good_line_keeps_the_original_and_is_done_once(tmp_path: Path) -> None:
+    good = [
+        '{ "role": "user",  "content": "spaced \\u00e9" }',
+        json.dumps(GULL),
+        json.dumps(TALLER),
+        json.dumps(METRES),
+    ]
+    store(
+        tmp_path,
+        good[0],
+        "",
+        "torn {",
+        good[1] + good[2],
+        b'{"role":"tool","tool_call_id":"x","content":"caf\xff"}',
+        good[3],
+        '{"role":',
+        end="",
+    )
+    original = (tmp_path / "a.jsonl").read_bytes()
+
+    faults = repair(tmp_path, "a", write=True)
+
+    assert kinds(faults) == [(3, "not JSON"), (5, "undecodable"), (7, "torn"), (4, "glued")]
+    mended = '{"role":"tool","tool_call_id":"x","content":"caf\ufffd"}'
+    assert (tmp_path / "a.jsonl").read_text() == "\n".join([good[0], "", good[1], good[2], mended, good[3], ""])
+    entry = SessionManager(tmp_path).trash()[0]
+    assert entry.kind == "repaired"
+    assert (tmp_path / ".trash" / entry.entry / "a.jsonl").read_bytes() == original
+    assert repair(tmp_path, "a", write=True) == []
+    assert kinds(check(tmp_path, "a")) == [(5, "orphan result")]
+
+
+def test_repair_answers_calls_where_their_results_belong(tmp_path: Path) -> None:
+    store(tmp_path, LIGHTHOUSES, call("c1", "c2", "c3"), result("c2", "2.4 m"), TALLER, METRES)
+
+    repair(tmp_path, "a", write=True)
+
+    session = SessionManager(tmp_path).open("a")
+    assert said(session.messages) == [
+        LIGHTHOUSES["content"],
+        None,
+        "2.4 m",
+        calls.UNKNOWN_OUTCOME,
+        calls.UNKNOWN_OUTCOME,
+        TALLER["content"],
+        METRES["content"],
+    ]
+    assert [step.result_message for step in calls.pair(session.messages).steps] == [3, 2, 4]
+    assert check(tmp_path, "a") == []
+
+
+def test_a_session_that_is_being_written_is_neither_faulty_nor_repaired(tmp_path: Path) -> None:
+    store(tmp_path, LIGHTHOUSES, call("c1"), '{"role":"tool","con', end="")
+    with SessionManager(tmp_path).open("a").hold():
+        assert check(tmp_path, "a") == []
+        with pytest.raises(SessionLocked):
+            repair(tmp_path, "a", write=True)
+
+    assert kinds(check(tmp_path, "a")) == [(2, "unanswered call"), (3, "torn")]
+
+
+def test_a_session_that_is_not_there_is_not_checked(tmp_path: Path) -> None:
+    with pytest.raises(SessionNotFound):
+        check(tmp_path, "a")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.binary(max_size=40) | st.sampled_from([*TRICKY, b"\n", b"\n", b"\0", b"\xff", b"{"]), max_size=8),
+    st.none()
+    | st.binary(max_size=30)
+    | st.sampled_from([b"{}", b'{"forked_from":{"session":"x","messages":3}}', b'{"forked_from":7,"tags":7}']),
+)
+def test_any_bytes_are_checked_and_repaired_without_losing_a_message(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], meta: bytes | None
+) -> None:
+    folder = tmp_path_factory.mktemp("s")
+    (folder / "a.jsonl").write_bytes(b"".join(pieces))
+    if meta is not None:
+        (folder / "a.meta.json").write_bytes(meta)
+    before = SessionManager(folder).open("a").messages
+
+    check(folder, "a")
+    repair(folder, "a", write=True)
+
+    session = SessionManager(folder).open("a")
+    kept = [m for m in session.messages if m.get("content") != calls.UNKNOWN_OUTCOME]
+    assert [m for m in before if m.get("content") != calls.UNKNOWN_OUTCOME] == kept
+    assert repair(folder, "a", write=True) == []
+    assert all(not fault.can_be_repaired for fault in check(folder, "a"))
+    from sessions_lib.messages import for_request
+
+    assert is_valid_request(for_request(session.messages))
