@@ -51,6 +51,7 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
             title=title if isinstance(title, str) and title.strip() else None,
             messages=found,
             parent_key=f"astorlm:{parent}" if isinstance(parent, str) and parent else None,
+            source={"id": own},
             meta={"astorlm": inner} if inner else {},
             created=times.parse(meta.get("createdAt")),
         )

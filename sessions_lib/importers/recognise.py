@@ -70,10 +70,10 @@ def kind_of(source: Source, records: Records) -> Kind:
     if records.head.startswith(SQLITE):
         return _sqlite(source)
     if records.is_document:
-        return _document(records.document)
+        return _document(records.document, source)
     if records.lines:
         if len(records.lines) == 1 and not records.damaged and not records.odd:
-            as_document = _document(records.lines[0][1])
+            as_document = _document(records.lines[0][1], source)
             if as_document.format or as_document.needed:
                 return as_document
         return _lines([record for _, record in records.lines[:_LOOKED_AT]], source)
@@ -109,9 +109,9 @@ def _sqlite(source: Source) -> Kind:
 # ---------------------------------------------------------------- whole documents
 
 
-def _document(value: Any) -> Kind:
+def _document(value: Any, source: Source) -> Kind:
     if isinstance(value, Mapping):
-        return _object(value)
+        return _object(value, source)
     if isinstance(value, list):
         if not value:
             return Kind("", "an empty JSON list")
@@ -140,7 +140,7 @@ _SHAREGPT = Kind("", "ShareGPT training data", "its from/value pairs name no too
 _OPEN_WEBUI = Kind("", "an Open WebUI chat", "walk its history.messages tree by parentId, one session a leaf")
 
 
-def _object(value: Mapping[str, Any]) -> Kind:
+def _object(value: Mapping[str, Any], source: Source) -> Kind:
     if "forkbook" in value and isinstance(value.get("messages"), list):
         return Kind("forkbook", TOOLS["forkbook"])
     if isinstance(value.get("loglines"), list):
@@ -167,7 +167,7 @@ def _object(value: Mapping[str, Any]) -> Kind:
         return Kind("openai-chat", TOOLS["openai-chat"])
     if "sessionID" in value or ("time" in value and "id" in value and "role" not in value):
         return Kind("", "a part of opencode's storage", "join its session, message and part folders")
-    return _lines([value], None)
+    return _lines([value], source)
 
 
 def _is_open_webui(value: Mapping[str, Any]) -> bool:
@@ -187,7 +187,7 @@ def _is_message(value: Any) -> bool:
 # ---------------------------------------------------------------- lines
 
 
-def _lines(records: Sequence[Mapping[str, Any]], source: Source | None) -> Kind:
+def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
     if _is_pi(records):
         return Kind("pi", TOOLS["pi"])
     if _is_codex(records):
@@ -208,12 +208,12 @@ def _lines(records: Sequence[Mapping[str, Any]], source: Source | None) -> Kind:
     return Kind("", "JSON of an unknown kind")
 
 
-def _chat_lines(messages: Sequence[Mapping[str, Any]], source: Source | None) -> Kind:
+def _chat_lines(messages: Sequence[Mapping[str, Any]], source: Source) -> Kind:
     if any("message_id" in message for message in messages):
         return Kind("", "a Mistral Vibe session", "turn its argument objects and meta.json into ours")
     if any("pinned" in message or "hide" in message or "call_id" in message for message in messages):
         return Kind("", "a gptme conversation", "its tool calls are text inside answers; they would be guessed from")
-    if source is not None and is_astorlm(source, messages):
+    if is_astorlm(source, messages):
         return Kind("astorlm", TOOLS["astorlm"])
     if any("id" in message and "timestamp" in message for message in messages):
         return Kind("forkbook", TOOLS["forkbook"])

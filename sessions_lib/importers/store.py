@@ -111,9 +111,10 @@ class Store:
         """The sessions that came from one conversation, by id; to be added to."""
         return self._conversations.setdefault(name, {})
 
-    def starting_with(self, message_id: str) -> list[str]:
-        """The imported sessions whose first message is ``message_id``: copies that name no parent."""
-        return list(self._by_first.get(message_id, ()))
+    def starting_with(self, message_id: str, conversation: str) -> list[str]:
+        """The imported sessions whose first message is ``message_id``; not those that wait for ``conversation``."""
+        found = self._by_first.get(message_id, ())
+        return [one for one in found if self._unlinked.get(one) != conversation]
 
     def create(
         self, imported: Imported, source: Source, format: str, parent: tuple[str, int] | None, title: str | None
@@ -235,7 +236,7 @@ def _created(imported: Imported) -> dict[str, str]:
 
 def _base_id(imported: Imported, title: str | None) -> str:
     own = imported.source.get("id")
-    if imported.key.startswith("forkbook:") and names.is_id(str(own)):
+    if imported.key.startswith(("forkbook:", "astorlm:")) and names.is_id(str(own)):
         return str(own)
     said = title or names.title_from(messages.first_prompt(imported.messages))
     return names.id_from_title(said)[:64].rstrip("-._") if said else names.random_id()

@@ -122,7 +122,7 @@ class _Merge:
         found = self._store.nearest(self._store.parents_of(branch), line)
         if found is None and branch.parent_key is None and not branch.keeps_as_is:
             # A copy that names no parent: the sessions that start with the same message.
-            others = [one for one in self._store.starting_with(line[0]) if one not in self._known]
+            others = [one for one in self._store.starting_with(line[0], branch.conversation) if one not in self._known]
             found = self._store.nearest(others, line)
         return found if found is None or found[1] or "subagent_of" not in branch.meta else None
 

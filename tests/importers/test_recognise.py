@@ -1,0 +1,127 @@
+"""What a file is, judged by its content; and the files that are refused by name."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from sessions_lib import importers
+from sessions_lib.errors import ImportRefused, SessionError
+from sessions_lib.manager import SessionManager
+from tests.importers.files import claude, write_lines
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("empty.jsonl", "", "an empty file"),
+        ("blank.jsonl", " \n\n", "an empty file"),
+        ("array.json", '[{"title":"x","mapping":{}}]', "looks like ChatGPT export, but holds no conversation"),
+        ("text.txt", "hello\n", "a text file, not JSON"),
+        ("list.json", "[]", "an empty JSON list"),
+        ("numbers.jsonl", "1\n2\n", "JSON without any object"),
+        ("cut.json", '{"messages": [', "JSON that is cut off or damaged"),
+        ("package.json", '{"name": "x", "version": "1"}', "JSON of an unknown kind"),
+    ],
+)
+def test_a_file_without_a_session_is_refused_by_what_it_is(tmp_path: Path, name: str, content: str, found: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+
+    with pytest.raises(ImportRefused) as refused:
+        importers.read(path)
+
+    assert refused.value.found == found
+    assert str(path) in str(refused.value)
+
+
+def test_a_wrong_format_says_what_it_looked_like(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "claude.jsonl", claude("user", "u1", None, "q"))
+
+    with pytest.raises(ImportRefused, match="looks like Claude Code, not like Codex"):
+        importers.read(path, "codex")
+
+
+def test_an_unknown_format_name_lists_the_known_ones() -> None:
+    with pytest.raises(SessionError, match="Choose one of: claude-code, codex, pi"):
+        importers.format_name("emacs")
+
+
+def test_nothing_is_left_behind_by_files_that_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "folder").mkdir()
+    write_lines(tmp_path / "claude.jsonl", claude("user", "u1", None, "q"))
+    asked = ["claude.jsonl", "empty.jsonl", "folder", "missing.jsonl"]
+    manager = SessionManager(tmp_path / "sessions")
+
+    steps = list(importers.import_paths(manager, [tmp_path / name for name in asked], "codex"))
+
+    assert [(step.done, step.total, step.error is not None) for step in steps] == [(n, 4, True) for n in (1, 2, 3, 4)]
+    assert [str(step.error).split(": ", 1)[1] for step in steps[2:]] == [
+        "a folder without a .jsonl, .json or .zip file. Nothing was imported.",
+        "there is no such file or folder. Nothing was imported.",
+    ]
+    assert manager.list() == []
+    assert not manager.folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "tool"),
+    [
+        ({"messages": [{"id": "u1", "type": "user", "content": "q"}, {"id": "a1", "type": "gemini"}]}, "Gemini CLI"),
+        ([{"uuid": "c1", "name": "", "chat_messages": [{"sender": "human", "text": "q"}]}], "claude.ai"),
+        ({"history": {"messages": {"m1": {"role": "user", "content": "q"}}, "currentId": "m1"}}, "Open WebUI"),
+        ({"conversationId": "c1", "messages": [{"messageId": "m1", "text": "q"}]}, "LibreChat"),
+        ([{"conversations": [{"from": "human", "value": "q"}]}], "ShareGPT"),
+        ({"version": 4, "history": [{"messages": []}], "folders": []}, "ChatbotUI"),
+        ({"id": "p1", "sessionID": "s1", "messageID": "m1", "type": "text"}, "opencode"),
+        ({"role": "user", "content": "q", "message_id": "m1"}, "Mistral Vibe"),
+        ({"role": "system", "content": "You are gptme", "pinned": True}, "gptme"),
+    ],
+)
+def test_known_formats_that_cannot_be_imported_yet_are_named_with_what_they_need(
+    tmp_path: Path, content: object, tool: str
+) -> None:
+    path = tmp_path / "any-name.json"
+    path.write_text(json.dumps(content))
+
+    with pytest.raises(ImportRefused) as refused:
+        importers.read(path)
+
+    assert tool in refused.value.found
+    assert "cannot be imported yet (" in refused.value.found
+
+
+def test_an_agents_sdk_database_and_an_aider_history_are_named(tmp_path: Path) -> None:
+    database = tmp_path / "any.db"
+    connection = sqlite3.connect(database)
+    connection.execute("CREATE TABLE agent_sessions (session_id TEXT)")
+    connection.execute("CREATE TABLE agent_messages (id INTEGER, session_id TEXT, message_data TEXT)")
+    connection.commit()
+    connection.close()
+    history = tmp_path / "history.md"
+    history.write_text("# aider chat started at 2024-08-05 19:33:02\n\n> Aider v0.47\n\n#### hello\n")
+
+    with pytest.raises(ImportRefused, match="OpenAI Agents SDK database"):
+        importers.read(database)
+    with pytest.raises(ImportRefused, match="aider chat history"):
+        importers.read(history)
+
+
+def test_a_name_decides_nothing(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "rollout-2026.txt", claude("user", "u1", None, "q"))
+
+    _, report = importers.read(path)
+
+    assert report.format == "claude-code"
+
+
+def test_a_source_nested_too_deeply_is_refused_not_a_crash(tmp_path: Path) -> None:
+    path = tmp_path / "deep.json"
+    path.write_text('{"messages":' + "[" * 100_000 + "]" * 100_000 + "}")
+
+    with pytest.raises(ImportRefused):
+        importers.read(path)
