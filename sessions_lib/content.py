@@ -84,12 +84,15 @@ def size_text(size_bytes: int) -> str:
 
 
 def as_text(value: Any) -> str:
-    """``value`` as text: a string as it is, anything else as JSON; ``null`` is no text."""
+    """``value`` as text: a string as it is, anything else as JSON, ``null`` as no text."""
     if value is None:
         return ""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):  # nested deeper than Python goes, or a number of thousands of digits
+        return "[cannot be shown]"
 
 
 def text(message: Mapping[str, Any]) -> str:

@@ -127,6 +127,8 @@ def _json(value: Any, indent: int | None = None) -> str:
             written = json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False)
         except ValueError:
             written = json.dumps(_finite(plain), ensure_ascii=False, indent=indent, allow_nan=False)
+        except RecursionError:  # without indentation it goes deeper: as deep as a file can be read
+            written = json.dumps(plain, ensure_ascii=False, allow_nan=False)
     except RecursionError as error:
         raise InvalidMessage("A message is nested too deeply for JSON. Export it as markdown.") from error
     except (TypeError, ValueError) as error:

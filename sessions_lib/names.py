@@ -20,7 +20,9 @@ MAX_FILE_NAME_BYTES = 200  # leaves room for an extension and " (2)" below the u
 TITLE_LENGTH = 80
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9]|conin\$|conout\$|clock\$)(\..*)?\Z", re.IGNORECASE)
+_RESERVED = re.compile(
+    r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$) *(\..*)?\Z", re.IGNORECASE
+)  # Windows takes superscript digits for digits and drops blanks before the dot
 
 
 def check_id(session: object) -> str:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessions_lib.content import Message
-from sessions_lib.errors import SessionError
+from sessions_lib.errors import InvalidMessage, SessionError
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +203,14 @@ def find(
     if meta is not None:
         _walk(meta, _collector(found, None, rules))
     for index, message in enumerate(messages):
-        _walk(message, _collector(found, index, rules))
+        _searched(message, _collector(found, index, rules))
     return found
 
 
 def redact(messages: Sequence[Message], patterns: Sequence[str] = ()) -> list[Message]:
     """Copies of ``messages`` with everything replaced that ``find`` finds; redacting twice changes nothing more."""
     rules = own_rules(patterns) + RULES
-    return [_walk(message, _collector([], index, rules)) for index, message in enumerate(messages)]
+    return [_searched(message, _collector([], index, rules)) for index, message in enumerate(messages)]
 
 
 def redact_meta(meta: Mapping[str, Any], patterns: Sequence[str] = ()) -> dict[str, Any]:
@@ -270,6 +270,16 @@ def _spans(text: str, rules: Sequence[Rule]) -> Iterator[tuple[int, int, Rule]]:
             merged[-1] = (first, max(end, stop), min(earlier, rank))
     for start, stop, rank in merged:
         yield start, stop, rules[rank]
+
+
+def _searched(message: Message, replace: Callable[[str, str], str]) -> Message:
+    try:
+        redacted: Message = _walk(message, replace)
+    except RecursionError as error:
+        raise InvalidMessage(
+            "A message is nested too deeply to be searched for secrets. Export it without redaction."
+        ) from error
+    return redacted
 
 
 def _walk(value: Any, replace: Callable[[str, str], str], key: str = "") -> Any:

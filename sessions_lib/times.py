@@ -1,7 +1,7 @@
 """Timestamps: whatever a file holds → an aware datetime in UTC, and back.
 
-ISO 8601 with or without a zone (without = UTC); numbers, or strings of digits, are seconds since 1970, or
-milliseconds from 1e11 on. What is none of these is no time, never 1970.
+ISO 8601 with or without a zone (without = UTC); numbers, or strings of digits, are seconds since 1970, from 1e11 on
+milliseconds, from 1e14 on microseconds, from 1e17 on nanoseconds. What is none of these is no time, never 1970.
 
 Does not know messages, and never reads the clock but in ``now``.
 """
@@ -9,10 +9,12 @@ Does not know messages, and never reads the clock but in ``now``.
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any
 
-MILLISECONDS_FROM = 1e11
+_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))  # from this number on, so many make a second
+_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?\Z")
 
 
 def now() -> str:
@@ -40,7 +42,7 @@ def parse(value: Any) -> datetime | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return _from_number(float(value)) if abs(value) < 1e18 else None
+        return _from_number(float(value)) if abs(value) < 1e20 else None
     if not isinstance(value, str):
         return None
     try:
@@ -48,16 +50,13 @@ def parse(value: Any) -> datetime | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    try:
-        return _from_number(float(value))
-    except (ValueError, OverflowError):
-        return None
+    return _from_number(float(value)) if _NUMBER.match(value.strip()) else None
 
 
 def _from_number(number: float) -> datetime | None:
     if not math.isfinite(number):
         return None
-    seconds = number / 1000 if abs(number) >= MILLISECONDS_FROM else number
+    seconds = number / next((per_second for start, per_second in _UNITS if abs(number) >= start), 1)
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

@@ -3,7 +3,8 @@
 ``input`` is everything sent, cached tokens inside it; ``output`` everything generated, reasoning inside it. Unknown is
 ``None``, never 0. The dict as reported stays in the message under ``usage``; nothing here writes.
 
-* OpenAI Chat: ``prompt_tokens`` (of which ``prompt_tokens_details.cached_tokens``), ``completion_tokens`` (of which
+* OpenAI Chat: ``prompt_tokens`` (of which ``prompt_tokens_details.cached_tokens``; from DeepSeek
+  ``prompt_cache_hit_tokens``, from proxies ``cache_read_input_tokens``), ``completion_tokens`` (of which
   ``completion_tokens_details.reasoning_tokens``).
 * OpenAI Responses and Codex: ``input_tokens`` (of which ``input_tokens_details.cached_tokens`` or
   ``cached_input_tokens``), ``output_tokens`` (of which ``output_tokens_details.reasoning_tokens`` or
@@ -83,11 +84,14 @@ def parse(usage: Any) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     read, written = _first(usage, "cache_read_input_tokens", "cacheRead"), None
-    if read is not None or "cache_creation_input_tokens" in usage or "cacheWrite" in usage:
+    sent = _first(usage, "prompt_tokens")  # several proxies add Anthropic's cache counts to it: they are inside
+    if sent is not None:
+        pass
+    elif read is not None or "cache_creation_input_tokens" in usage or "cacheWrite" in usage:
         written = _first(usage, "cache_creation_input_tokens", "cacheWrite")
         sent = _add(_first(usage, "input_tokens", "input"), read, written)
     else:
-        sent = _first(usage, "prompt_tokens", "input_tokens", "input")
+        sent = _first(usage, "input_tokens", "input")
     cached = (
         read
         if read is not None
@@ -96,6 +100,7 @@ def parse(usage: Any) -> Usage | None:
             "prompt_tokens_details.cached_tokens",
             "input_tokens_details.cached_tokens",
             "cached_input_tokens",
+            "prompt_cache_hit_tokens",
         )
     )
     output = _first(usage, "completion_tokens", "output_tokens", "output")
