@@ -95,9 +95,12 @@ def _index_behind(path: Path) -> None:
 
 
 def find(chosen: Filters, order: str, page: int, size: int) -> Found:
-    """The ``page`` (from 1) of ``size`` sessions that the filters leave."""
+    """The ``page`` (from 1) of ``size`` sessions that the filters leave; the last one if there are not so many."""
     _, by, descending = ORDERS[order]
     found = catalog().page(chosen.asked, by, descending=descending, offset=(page - 1) * size, limit=size)
+    if found.total and not found.rows:
+        last = (found.total - 1) // size * size
+        found = catalog().page(chosen.asked, by, descending=descending, offset=last, limit=size)
     return Found([Row(*pair) for pair in zip(found.rows, found.depths, strict=True)], found.total)
 
 
