@@ -1,9 +1,9 @@
 """A folder of sessions: make, find, fork, delete and restore them.
 
-The folder is ``save_dir``, else ``$SESSIONS_DIR``, else ``~/.pi-agent/sessions``. Looking at it writes nothing; it is
-made, for its owner alone, when the first session is.
+The folder is ``save_dir``, else ``$SESSIONS_DIR``, else ``~/.pi-agent/sessions``. Looking at it writes nothing but
+the catalog, a cache; it is made, for its owner alone, when the first session is.
 
-Does not read or write messages (``session`` does), and keeps no list of its own (``catalog`` and ``listing`` do).
+Does not read or write messages (``session`` does), and keeps no list of its own (``catalog`` does).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import jsonl, listing, locks, messages, metadata, names, times, trash
+from sessions_lib import catalog, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import parse
@@ -52,6 +52,7 @@ class SessionManager:
         """The folder ``save_dir``, else ``$SESSIONS_DIR``, else ``~/.pi-agent/sessions``; nothing is made yet."""
         chosen = save_dir or os.environ.get("SESSIONS_DIR") or DEFAULT_FOLDER
         self.folder = Path(os.path.abspath(Path(chosen).expanduser()))
+        self._catalog = catalog.of(self.folder)
 
     # ------------------------------------------------------------ one session
 
@@ -114,31 +115,37 @@ class SessionManager:
 
     # ------------------------------------------------------------ the folder
 
+    @property
+    def catalog(self) -> catalog.Catalog:
+        """The catalog of the folder: pages of a listing, searches and numbers, always up to date."""
+        return self._catalog
+
     def list(self) -> Infos:
         """Every session of the folder, newest first."""
-        return listing.scan(self.folder)
+        return self.catalog.list()
 
     def info(self, session_id: str) -> SessionInfo:
         """One session's row; ``SessionNotFound`` if there is none."""
-        self.open(session_id)
-        return listing.read(self.folder, session_id).info
+        found = self.catalog.info(names.check_id(session_id))
+        if found is None:
+            raise SessionNotFound(session_id)
+        return found
 
     def tags(self) -> dict[str, int]:
         """Every tag in use with its number of sessions, upper and lower case alike, most used first."""
-        return listing.tag_counts(self.list())
+        return self.catalog.tags()
 
     def find_by_tag(self, tag: str) -> Infos:
         """The sessions that carry ``tag``, in whatever case, newest first."""
-        wanted = " ".join(tag.split()).casefold()
-        return [info for info in self.list() if any(one.casefold() == wanted for one in info.tags)]
+        return self.catalog.find_by_tag(tag)
 
     def find_by_date(self, day: str | date, zone: tzinfo | None = None) -> Infos:
         """The sessions with a message on that day in ``zone`` (default: this machine's), newest first."""
-        return listing.active_on(self.folder, as_day(day), zone)
+        return self.catalog.find_by_date(as_day(day), zone)
 
     def search(self, query: str, limit: int | None = None) -> Hits:
         """Where ``query`` is found, newest first; nothing for a blank query. The language is that of ``query``."""
-        return listing.search(self.folder, parse(query), limit)
+        return self.catalog.search(parse(query), limit)
 
     def family(self, session_id: str) -> Infos:
         """The session, its ancestors and everything forked from them, parents before children."""
@@ -209,6 +216,8 @@ class SessionManager:
                 kept.append(str(error))
             else:
                 done.append(one)
+        if done:
+            self.catalog.rebuild()  # its index still holds the words of what was deleted
         return done, kept
 
     def _purge_one(self, one: Purgeable) -> None:
