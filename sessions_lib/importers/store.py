@@ -8,6 +8,7 @@ Does not decide what is new: that is for ``writing``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class Store:
         self._by_key: dict[str, str] = {}
         self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
         self._files: set[tuple[str, int, int, int]] = set()
+        self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not there yet
         self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
         self._taken: set[str] = set()
         self._next_number: dict[str, int] = {}
@@ -69,9 +71,15 @@ class Store:
         parent = origin.get("parent_key")
         if isinstance(parent, str) and "forked_from" not in meta:
             self._unlinked[session] = parent
+        self._note_caller(session, meta)
         size, modified, version = origin.get("size"), origin.get("modified"), origin.get("version_of_import")
         if isinstance(size, int) and isinstance(modified, int) and isinstance(version, int):
             self._files.add((str(origin.get("path")), size, modified, version))
+
+    def _note_caller(self, session: str, meta: Mapping[str, Any]) -> None:
+        agent = meta.get("subagent_of")
+        if isinstance(agent, dict) and isinstance(agent.get("key"), str) and "session" not in agent:
+            self._uncalled[session] = agent["key"]
 
     def is_unchanged(self, source: Source) -> bool:
         """True if the file was imported as it is now, and a session of it is still there."""
@@ -125,8 +133,6 @@ class Store:
         if self._dry_run:
             return None
         values: dict[str, Any] = {"title": title, "tags": _tags(imported.tags), **_created(imported), **imported.meta}
-        if isinstance(agent := values.get("subagent_of"), dict) and (caller := self._by_key.get(str(agent.get("key")))):
-            values["subagent_of"] = {"session": caller, **agent}
         if parent is not None:
             values["forked_from"] = _forked_from(parent, imported.messages)
         elif imported.parent_key is not None:
@@ -137,6 +143,7 @@ class Store:
             self._manager.folder / f"{session}.jsonl", b"".join(jsonl.encode(message) + b"\n" for message in stored)
         )
         self._by_key[imported.key] = session
+        self._note_caller(session, values)
         if isinstance(origin.get("first"), str):
             self._by_first.setdefault(origin["first"], []).append(session)
         if parent is None and imported.parent_key is not None:
@@ -192,21 +199,33 @@ class Store:
                 opened.update_meta({"imported_from": {**origin, **now}})
 
     def link(self) -> None:
-        """Give sessions whose parent came later their ``forked_from``."""
+        """Give sessions their ``forked_from``, and sub-agents their caller, where those came later.
+
+        One that is locked or gone is left for the next import.
+        """
         if self._dry_run:
             return
-        for session, parent_key in list(self._unlinked.items()):
-            others = [one for one in self._conversations.get(parent_key, ()) if one != session]
+        for session, key in list(self._uncalled.items()):
+            with contextlib.suppress(SessionError):
+                self._link_caller(session, key)
+        for session, key in list(self._unlinked.items()):
+            with contextlib.suppress(SessionError):
+                self._link_parent(session, key)
+
+    def _link_caller(self, session: str, key: str) -> None:
+        if (caller := self._by_key.get(key)) is not None:
             child = self._manager.open(session)
-            nearest = self.nearest(others, messages.identities(child.messages))
-            if nearest is None:
-                continue
+            child.update_meta({"subagent_of": {**child.meta["subagent_of"], "session": caller}})
+            del self._uncalled[session]
+
+    def _link_parent(self, session: str, key: str) -> None:
+        others = [one for one in self._conversations.get(key, ()) if one != session]
+        child = self._manager.open(session)
+        nearest = self.nearest(others, messages.identities(child.messages))
+        if nearest is not None:
+            if nearest[1] or "subagent_of" not in child.meta:
+                child.update_meta({"forked_from": _forked_from(nearest, child.messages)})
             del self._unlinked[session]
-            parent, shared = nearest
-            if shared or "subagent_of" not in child.meta:
-                child.update_meta({"forked_from": _forked_from((parent, shared), child.messages)})
-            if isinstance(agent := child.meta.get("subagent_of"), dict):
-                child.update_meta({"subagent_of": {"session": parent, **agent}})
 
 
 def _forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
