@@ -11,13 +11,16 @@ Does not store anything: keys live in the ``Endpoint`` and are not in its ``repr
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
 from sessions_lib import names, streaming
 from sessions_lib.errors import ProviderError, SessionError
@@ -122,7 +125,12 @@ def client(endpoint: Endpoint) -> OpenAI:
 
     assert endpoint.base_url is not None  # the demo has no address
     timeout = httpx2.Timeout(endpoint.timeout_s, connect=CONNECT_TIMEOUT_S)
-    transport = httpx2.Client(trust_env=not is_loopback(endpoint.base_url), timeout=timeout, follow_redirects=True)
+    transport = httpx2.Client(
+        trust_env=not is_loopback(endpoint.base_url),
+        timeout=timeout,
+        follow_redirects=True,
+        event_hooks={"request": [_before_sending]},
+    )
     return OpenAI(
         api_key=endpoint.api_key or _NO_KEY,
         base_url=endpoint.base_url,
@@ -199,8 +207,10 @@ def problem(error: Exception, endpoint: Endpoint) -> ProviderError:
         said = _said(error, endpoint)
         if status in _REFUSED:
             text = f"{where} {_REFUSED[status]}"
-        elif status == 404:
+        elif status == 404 and endpoint.model:
             text = f"{where} has no model {endpoint.model!r}, or is no Chat Completions address (404). Choose another"
+        elif status == 404:
+            text = f"{where} is not there (404). {_IS_IT_V1}"
         elif status >= 500:
             text = f"{where} failed ({status}). Try again in a moment"
         else:
@@ -231,6 +241,16 @@ def _deepest(error: BaseException) -> str:
     return names.one_line(str(error) or type(error).__name__, 100).rstrip(".")
 
 
+_thread = threading.local()  # .call: the ModelCall this thread is working for
+_connections: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # client -> its latest connection, which it may reuse
+
+
+def _before_sending(request: httpx2.Request) -> None:
+    call: ModelCall | None = getattr(_thread, "call", None)
+    if call is not None:
+        call._before_sending(request)
+
+
 class ModelCall:
     """One request to a model: ``chunks`` sends it, ``abort`` ends it from another thread.
 
@@ -250,15 +270,30 @@ class ModelCall:
         import httpx2
         import openai
 
+        _thread.call = self
         try:
             stream = self._open()
             self._response = getattr(stream, "response", None)
-            if self._is_aborted:
-                self.abort()
             with stream:
                 yield from self._read(stream)
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError) as error:
             raise problem(error, self.endpoint) from error
+        finally:
+            _thread.call = None
+
+    def _before_sending(self, request: httpx2.Request) -> None:
+        """Refuse what the SDK would send again after an abort; notice the connection that is made."""
+        import httpx2
+
+        if self._is_aborted:
+            raise httpx2.ConnectError("stopped", request=request)
+        request.extensions["trace"] = self._trace
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            _connections[self._client] = info["return_value"]
+            if self._is_aborted:  # while it was connecting
+                _shut(info["return_value"])
 
     def _open(self) -> Any:
         import openai
@@ -318,12 +353,13 @@ class ModelCall:
     def abort(self) -> None:
         """End the call from any thread, also in the middle of a silent read."""
         self._is_aborted = True
-        response = self._response
-        stream = response.extensions.get("network_stream") if response is not None else None
-        raw = stream.get_extra_info("socket") if stream is not None else None
-        if raw is not None:
-            # Closing does not wake a thread that reads the socket; shutting it down does.
-            try:
-                raw.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return
+        if (connection := _connections.get(self._client)) is not None:
+            _shut(connection)
+
+
+def _shut(connection: Any) -> None:
+    """End what a thread is reading: closing would not wake it, shutting the socket down does."""
+    raw = connection.get_extra_info("socket")
+    if raw is not None:
+        with contextlib.suppress(OSError):  # the server was first
+            raw.shutdown(socket.SHUT_RDWR)

@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the test's output clean."""
 
     def do_GET(self) -> None:
-        if not self.path.endswith("/models"):
+        if self.path != "/v1/models":
             self._body(status(404, "not here"))
             return
         listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.server.owner.models]}

@@ -109,8 +109,24 @@ def test_stop_ends_a_run_whose_provider_is_silent(folder: Path, reply: Reply) ->
         messages = Session.open(folder, "a").messages
         assert [(m["content"], m.get("interrupted")) for m in messages[1:]] == ([(said, True)] if said else [])
         assert locks.holder(folder, "a") is None
-        if said:
-            assert server.wait_aborted()
+        assert server.wait_aborted()
+    assert len(server.requests) == 1
+
+
+def test_stop_in_a_later_step_ends_the_request_too(folder: Path) -> None:
+    @tool
+    def look() -> str:
+        """Looks."""
+        return "high"
+
+    with ModelServer(ask(("c1", "look", {})), Reply(is_silent=True)) as server:
+        run = runs.start("a", "Go", settings(folder, server, tools=(look,)))
+        until(lambda: len(server.requests) == 2)
+        run.stop()
+        run.wait(30)
+
+        assert server.wait_aborted()
+    assert (run.state, [role for role, _ in on_disk(folder)]) == ("stopped", ["user", "assistant", "tool"])
 
 
 def test_after_a_stop_the_same_prompt_is_answered_again(folder: Path) -> None:
