@@ -17,6 +17,7 @@ from sessions_lib import calls, content, export, runs
 from sessions_lib.calls import Call
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
+from sessions_lib.session import Session
 
 DIALOG = "chat_dialog"  # (kind, session id, message index): what is open over the page
 
@@ -35,23 +36,24 @@ def draw_menu(session_id: str, turn: Turn, forbidden: Mapping[int, Sequence[Call
 
 def _draw_entries(session_id: str, turn: Turn, forbidden: Mapping[int, Sequence[Call]], key: str) -> None:
     here, before = turn.end, prompt_index(turn)
-    _entry("Fork from here", "fork_right", f"{key}-fork", _fork, (session_id, here, key), why_not(forbidden, here))
+    act = f"cell-act-{session_id}-{turn.start}"
+    _entry("Fork from here", "fork_right", f"{act}-fork", _fork, (session_id, here, key), why_not(forbidden, here))
     if before is not None:
         reason = why_not(forbidden, before)
-        _entry("Edit and rerun …", "edit", f"{key}-edit", open_dialog, ("edit", session_id, before, key), reason)
-        _entry("Rerun", "replay", f"{key}-rerun", rerun, (session_id, before, None, key), "")
+        _entry("Edit and rerun …", "edit", f"{act}-edit", open_dialog, ("edit", session_id, before, key), reason)
+        _entry("Rerun", "replay", f"{act}-rerun", rerun, (session_id, before, None, key), "")
         _entry(
             "Rerun with another model …",
             "model_training",
-            f"{key}-model",
+            f"{act}-model",
             open_dialog,
             ("rerun", session_id, before, key),
             "",
         )
-        _entry("Fork before here", "fork_left", f"{key}-before", _fork, (session_id, before, key), reason)
+        _entry("Fork before here", "fork_left", f"{act}-before", _fork, (session_id, before, key), reason)
     st.divider()
-    _entry("Copy link", "link", f"{key}-link", _copy_link, (session_id, turn.start, key), "")
-    _entry("Copy as Markdown", "content_copy", f"{key}-copy", _copy_markdown, (list(turn.own), key), "")
+    _entry("Copy link", "link", f"{act}-link", _copy_link, (session_id, turn.start, key), "")
+    _entry("Copy as Markdown", "content_copy", f"{act}-copy", _copy_markdown, (list(turn.own), key), "")
 
 
 def _entry(label: str, icon: str, key: str, action: Any, args: tuple[Any, ...], reason: str) -> None:
@@ -97,11 +99,17 @@ def close_dialog() -> None:
     st.session_state.pop(DIALOG, None)
 
 
+def fork(session_id: str, at: int) -> Session:
+    """A fork that keeps the first ``at`` messages."""
+    parent = folder.manager().open(session_id)
+    return parent.fork(at=at, title=None if at else f"{parent.title} · from the start")
+
+
 def _fork(session_id: str, at: int, menu_key: str | None = None) -> None:
     if menu_key:
         _close_menu(menu_key)
     try:
-        child = folder.manager().fork(session_id, at=at)
+        child = fork(session_id, at)
     except SessionError as error:
         chat_state.notify({"kind": "error", "text": str(error)})
         return
@@ -122,7 +130,7 @@ def edit_and_rerun(session_id: str, index: int, prompt: str) -> None:
 
 def _run_in_fork(session_id: str, at: int, prompt: str | None, changes: Mapping[str, Any]) -> None:
     try:
-        child = folder.manager().fork(session_id, at=at)
+        child = fork(session_id, at)
         chat_state.go(child.id)
         if changes:
             child.update_meta(changes)
@@ -172,7 +180,7 @@ def draw_rerun(session_id: str, index: int, meta: Mapping[str, Any]) -> None:
         st.session_state[f"{key}-models"], st.session_state[f"{key}-wrong"] = providers.models_of(where)
     listed: list[str] = st.session_state[f"{key}-models"]
     st.caption(f"The same prompt, answered in a fork by another model of {safe_label(where.name)}.")
-    model = st.selectbox("Model", listed, index=0 if listed else None, key=f"{key}-model", accept_new_options=True)
+    model = st.selectbox("Model", listed, index=0 if listed else None, key=f"{key}-choice", accept_new_options=True)
     if wrong := st.session_state[f"{key}-wrong"]:
         st.caption(safe_label(wrong))
     if where.is_demo:
@@ -218,7 +226,8 @@ def draw_rule(session_id: str, parent: str, at: int, effects: str) -> None:
     with st.container(key=f"chat-rule-{session_id}", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             name = safe_label(folder.title_of(parent), 60) if is_there else f"{safe_label(parent)}, which was deleted,"
-            st.markdown(f":material/fork_right: Forked from **{name}** after message {at}", width="content")
+            where = f"after message {at}" if at else "before its first message"
+            st.markdown(f":material/fork_right: Forked from **{name}** {where}", width="content")
             if is_there:
                 st.page_link(
                     frame.page("chat"),

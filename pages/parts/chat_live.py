@@ -53,10 +53,11 @@ class _LiveView:
     """The elements a growing answer is drawn into; a settled part is sent once and not again."""
 
     def __init__(self) -> None:
-        self._reasoning = st.empty()
-        self._settled = st.container()
-        self._text = st.empty()
-        self._state = st.empty()
+        with st.container(key="chat-watched", gap="small"):
+            self._reasoning = st.empty()
+            self._settled = st.container()
+            self._text = st.empty()
+            self._state = st.empty()
         self._settled_to = 0
         self._since = time.monotonic()
         self._version = -1

@@ -115,6 +115,13 @@ def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:
     return {session: info for session, info in found.items() if info is not None}
 
 
+def lineage() -> dict[str, tuple[str, int]]:
+    """Each fork's parent, and how many messages it copied."""
+    wanted = "SELECT id, parent, inherited FROM sessions WHERE parent IS NOT NULL"
+    rows = catalog().ask(lambda db: db.execute(wanted).fetchall())
+    return {session: (parent, inherited) for session, parent, inherited in rows}
+
+
 def ids(chosen: Filters) -> Sequence[str]:
     """The ids of all sessions that the filters leave, newest first."""
     return catalog().ids(chosen.asked)

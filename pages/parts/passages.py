@@ -6,7 +6,6 @@ Does not search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import tzinfo
 
 import streamlit as st
@@ -18,6 +17,8 @@ from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib.listing import Hit, SessionInfo
 
 PER_SESSION = 3
+Place = tuple[str, int | None]
+Again = dict[Place, int]
 _WHO = {"user": "You", "assistant": "Answer", "tool": "Tool result", "system": "System"}
 
 
@@ -27,6 +28,40 @@ def grouped(found: Sequence[Hit]) -> dict[str, list[Hit]]:
     for hit in found:
         groups.setdefault(hit.session, []).append(hit)
     return groups
+
+
+def said_once(groups: dict[str, list[Hit]], lineage: dict[str, tuple[str, int]]) -> tuple[dict[str, list[Hit]], Again]:
+    """The groups without what a fork only repeats, and in how many forks each of the places stands again.
+
+    ``lineage`` gives each fork's parent and how many messages it copied. A copy whose original was not found (its
+    session is gone, or passes no filter) stays.
+    """
+    there = {(hit.session, hit.message) for hits in groups.values() for hit in hits}
+    again: Again = {}
+    left: dict[str, list[Hit]] = {}
+    for session, hits in groups.items():
+        for hit in hits:
+            place = _original(hit, lineage, there)
+            if place == (hit.session, hit.message):
+                left.setdefault(session, []).append(hit)
+            else:
+                again[place] = again.get(place, 0) + 1
+    return left, again
+
+
+def _original(hit: Hit, lineage: dict[str, tuple[str, int]], there: set[Place]) -> Place:
+    """The place furthest up the line of parents that holds the same message and was found too."""
+    best: Place = (hit.session, hit.message)
+    session, seen = hit.session, {hit.session}
+    while hit.message is not None and session in lineage:
+        parent, inherited = lineage[session]
+        if hit.message >= inherited or parent in seen:
+            break
+        session = parent
+        seen.add(session)
+        if (session, hit.message) in there:
+            best = (session, hit.message)
+    return best
 
 
 def marked(hit: Hit) -> str:
@@ -47,8 +82,9 @@ def _piece(text: str) -> str:
     return " " * text[:1].isspace() + core + " " * text[-1:].isspace()
 
 
-def draw(infos: dict[str, SessionInfo], groups: dict[str, list[Hit]], chosen: Filters, where: tzinfo) -> None:
-    """Draw the groups of one page; ``infos`` are their sessions."""
+def draw(infos: dict[str, SessionInfo], groups: dict[str, list[Hit]], again: Again, chosen: Filters) -> None:
+    """Draw the groups of one page; ``infos`` are their sessions, ``again`` says which places forks repeat."""
+    where = chosen.zone
     for session, found in groups.items():
         info = infos.get(session)
         if info is None:
@@ -57,13 +93,13 @@ def draw(infos: dict[str, SessionInfo], groups: dict[str, list[Hit]], chosen: Fi
             _head(info, len(found), where)
             shown = found if len(groups) == 1 else found[:PER_SESSION]
             for hit in shown[:100]:
-                _passage(hit, where)
+                _passage(hit, again.get((hit.session, hit.message), 0), where)
             if (more := len(found) - len(shown)) > 0:
                 st.page_link(
                     page("sessions"),
                     label=f"{more} more in this session",
                     icon=":material/more_horiz:",
-                    query_params={**replace(chosen, zone_name=chosen.zone_name).address(), "within": session},
+                    query_params={**chosen.address(), "within": session},
                 )
 
 
@@ -74,7 +110,7 @@ def _head(info: SessionInfo, count: int, where: tzinfo) -> None:
         st.caption(" · ".join(safe_label(text) for text in said if text))
 
 
-def _passage(hit: Hit, where: tzinfo) -> None:
+def _passage(hit: Hit, forks: int, where: tzinfo) -> None:
     if hit.message is None:
         st.markdown(f":gray[Title and tags:] {marked(hit)}")
         return
@@ -88,4 +124,5 @@ def _passage(hit: Hit, where: tzinfo) -> None:
             help=moments.exact(hit.when, where) or None,
             width=200,
         )
-        st.markdown(marked(hit), width="stretch")
+        repeated = f" :gray[· also in {forks} fork{'s' * (forks > 1)}]" if forks else ""
+        st.markdown(marked(hit) + repeated, width="stretch")
