@@ -5,7 +5,10 @@ from rapidfuzz (``LCSseq``). Then scraps are joined, as an editor would: two com
 say nothing, so they belong to the change.
 
 Marks help only between texts that are alike. ``likeness`` is the share of words two texts have in common, in order
-(2 × common / all); below ``ALIKE`` nothing is marked.
+(2 × common / all); below ``ALIKE`` nothing is marked. Measured on 533 pairs of answers of 40 real support conversations
+(tau-bench, airline, gpt-4o: the same opening in other conversations, and each answer with the next): unlike answers
+have a median of 0.15 to 0.22. From 0.3 to 0.4 a common run is 3 words long and 74% of the text would be marked, which
+nobody can read; from 0.4 to 0.5 it is 5 words and 61%, from 0.5 to 0.6 7 words and 49%. So the line is drawn at 0.4.
 
 Does not look at letters inside a word, and does not know Markdown: text is text.
 """
@@ -30,6 +33,7 @@ _SPACELESS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts w
 _JOINED = "\u0300-\u036f\u200c\u200d\ufe0e\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff"
 _SPECIAL = re.compile(f"[{_SPACELESS}{_JOINED}]")
 _PLAIN_TOKEN = re.compile(r"\s*(?:\w+(?:['’]\w+)*|[^\w\s])")
+_PLAIN_WORD = re.compile(r"[^\W_]\w*(?:['’]\w+)*")
 _SPECIAL_TOKEN = re.compile(
     rf"\s*(?:[{_SPACELESS}]"
     rf"|(?:[^\W{_SPACELESS}]|[\u0300-\u036f\u200c])+(?:['’][^\W{_SPACELESS}]+)*"
@@ -126,7 +130,9 @@ def likeness(a: str, b: str) -> float:
 
 def word_count(text: str) -> int:
     """How many words ``text`` has; signs are none."""
-    return _words(text).counts[-1]
+    if _is_plain(text):
+        return len(_PLAIN_WORD.findall(text))
+    return sum(token.lstrip()[0].isalnum() for token in _SPECIAL_TOKEN.findall(text))
 
 
 def is_same_but_for_spacing(a: str, b: str) -> bool:
@@ -144,8 +150,17 @@ def _is_word(key: str) -> bool:
     return key[0].isalnum()
 
 
+def _tokens(text: str) -> list[str]:
+    """The words and signs of ``text``, each with the white space before it."""
+    return (_PLAIN_TOKEN if _is_plain(text) else _SPECIAL_TOKEN).findall(text)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() or not _SPECIAL.search(text)
+
+
 def _words(text: str) -> _Words:
-    tokens = (_SPECIAL_TOKEN if _SPECIAL.search(text) else _PLAIN_TOKEN).findall(text)
+    tokens = _tokens(text)
     keys = list(map(str.lstrip, tokens))
     is_word = map(str.isalnum, map(itemgetter(0), keys))
     return _Words(text, keys, list(accumulate(map(len, tokens))), list(accumulate(is_word, initial=0)))
