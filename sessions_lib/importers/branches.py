@@ -103,10 +103,12 @@ def _grow(parents: Sequence[int | None], says: Sequence[bool]) -> _Tree:
         enter[index] = len(order)
         order.append(index)
         open_records += children[index][::-1]
-    last_said = [-1] * count
+    last_said = [index if is_said else -1 for index, is_said in enumerate(says)]
     for index in reversed(order):
-        leave[index] = max([enter[index] + 1, *(leave[child] for child in children[index])])
-        last_said[index] = max([index if says[index] else -1, *(last_said[child] for child in children[index])])
+        last, end = last_said[index], enter[index] + 1
+        for child in children[index]:
+            last, end = max(last, last_said[child]), max(end, leave[child])
+        last_said[index], leave[index] = last, end
     return _Tree(children, roots, enter, leave, last_said)
 
 

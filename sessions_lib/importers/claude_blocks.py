@@ -155,7 +155,7 @@ class Answer:
             self.others.append(dict(block))
 
     def _take_usage(self, reported: Any, model: Any) -> None:
-        if not isinstance(reported, Mapping) or model == "<synthetic>":
+        if not isinstance(reported, Mapping) or model == "<synthetic>" or reported == self.reported:
             return
         found = usage.parse(reported)
         known = usage.parse(self.reported)

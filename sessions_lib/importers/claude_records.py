@@ -113,23 +113,28 @@ class Facts:
         return {name: value for name, value in known.items() if value is not None}
 
 
+def _word(record: Record, key: str) -> str | None:
+    value = record.get(key)
+    return value if isinstance(value, str) and value else None
+
+
 def facts_of(listed: Sequence[tuple[int, Record]], source: Source) -> Facts:
+    """What the records of a file say about it: its session, title, folder, branch, version and parent."""
     facts = Facts()
     own_title = made_title = summary = None
     sessions: list[str] = []
     last_summary: Record = {}
+    session = None
     for _, record in listed:
         if isinstance(uuid := record.get("uuid"), str):
             facts.uuids.add(uuid)
-        if isinstance(record.get("sessionId"), str) and record["sessionId"]:
-            sessions.append(record["sessionId"])
-        for name, key in (
-            ("cwd", "cwd"),
-            ("git_branch", "gitBranch"),
-            ("version", "version"),
-        ):
-            if isinstance(record.get(key), str) and record[key] and not getattr(facts, name):
-                setattr(facts, name, record[key])
+        told = record.get("sessionId")
+        if told != session and isinstance(told, str) and told:
+            session = told
+            sessions.append(told)
+        facts.cwd = facts.cwd or _word(record, "cwd")
+        facts.git_branch = facts.git_branch or _word(record, "gitBranch")
+        facts.version = facts.version or _word(record, "version")
         forked = record.get("forkedFrom")
         if isinstance(forked, dict) and isinstance(forked.get("sessionId"), str) and facts.forked_from is None:
             facts.forked_from = forked["sessionId"]
