@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from sessions_lib import messages as m
 from sessions_lib.calls import each_turn
 from sessions_lib.content import Message
+from sessions_lib.errors import SessionError
 
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
@@ -45,6 +46,27 @@ def merge(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
             _into_place(turn, previous, known, [shared_and_rests, *our_turns])
         previous = turn[-1]["id"] if turn else previous
     return shared_and_rests + _by_time(our_turns, wholly_new)
+
+
+def graft(first: Sequence[Message], second: Sequence[Message], turns: Sequence[int], source: str) -> list[Message]:
+    """``first``, then the chosen ``turns`` of ``second`` (numbers from 1) in their order there.
+
+    Each copied message says where it is from: ``"copied_from": {"session", "turn"}``. A message that ``first`` has
+    already, and a turn chosen twice, is there once. ``SessionError`` names a turn that ``second`` does not have.
+    """
+    ours, theirs = with_identities(first), with_identities(second)
+    known = {message["id"] for message in ours}
+    ranges = list(each_turn(theirs))
+    for number in turns:
+        if not 1 <= number <= len(ranges):
+            raise SessionError(f"There is no turn {number} in {source!r}: it has turns 1 to {len(ranges)}.")
+    added = [
+        {**message, "copied_from": message.get("copied_from") or {"session": source, "turn": number}}
+        for number in sorted(set(turns))
+        for message in theirs[ranges[number - 1][0] : ranges[number - 1][1]]
+        if message["id"] not in known
+    ]
+    return [*ours, *added]
 
 
 def with_identities(messages: Sequence[Message]) -> list[Message]:

@@ -25,9 +25,9 @@ ROWS = [
     ["session", "checks"],
     ["listing", "catalog", "fulltext", "branches"],
     ["manager"],
-    ["compare", "figures", "stats", "importers", "village"],
+    ["compare", "figures", "stats", "importers", "village", "joining", "verdicts"],
     ["streaming", "providers", "relay", "events", "agent"],
-    ["runs", "demo"],
+    ["runs", "demo", "experiments"],
     ["cli"],
 ]
 # Packages that only these modules may import, and those inside a function, so that nothing else waits for them.
