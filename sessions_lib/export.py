@@ -82,6 +82,8 @@ def export(
     """
     kind = format_name(format)
     said, meta = _shared(said, meta, redacted, patterns)
+    if redacted:
+        family = [_RedactedRelative(member, patterns) for member in family]
     if kind == "markdown":
         return export_markdown.document(said, meta)
     if kind == "html":
@@ -93,6 +95,14 @@ def export(
         request = messages.for_request(said, system if isinstance(system, str) else None)
         return "".join(f"{_json(message)}\n" for message in request)
     return f"{_json(training_example(said, meta))}\n"
+
+
+class _RedactedRelative:
+    """A member of the family under a title without secrets."""
+
+    def __init__(self, member: Relative, patterns: Sequence[str]) -> None:
+        self.id, self.parent, self.inherited = member.id, member.parent, member.inherited
+        self.title = redaction.redact_text(member.title, patterns)
 
 
 def _shared(
@@ -108,9 +118,19 @@ def turn_markdown(said: Sequence[Message]) -> str:
     return export_markdown.sections(said)
 
 
-def file_name(said: Sequence[Message], meta: Mapping[str, Any], format: str) -> str:
-    """A file name for the export that every system takes, made of the session's title."""
-    return names.file_name(export_facts.title(said, meta), FORMATS[format_name(format)].extension)
+def file_name(
+    said: Sequence[Message],
+    meta: Mapping[str, Any],
+    format: str,
+    *,
+    redacted: bool = False,
+    patterns: Sequence[str] = (),
+) -> str:
+    """A file name for the export that every system takes, made of the session's title as the export shows it."""
+    title = export_facts.title(said, meta)
+    if redacted:
+        title = redaction.redact_text(title, patterns)
+    return names.file_name(title, FORMATS[format_name(format)].extension)
 
 
 def json_document(said: Sequence[Message], meta: Mapping[str, Any]) -> str:

@@ -121,7 +121,7 @@ RULES: tuple[Rule, ...] = (
         "bearer",
         flags=re.IGNORECASE,
     ),
-    _rule("password", r"(?<=://)[^\s/:@\"'<>\\]{0,128}:(?P<secret>[^\s/\"'<>\\]{1,256})@", "://"),
+    _rule("password", r"(?<=://)[^\s/:@\"'<>\\]{0,128}:(?P<secret>(?![${%*])[^\s/\"'<>\\]{1,256})@", "://"),
     _rule("token", r"(?<=://)(?P<secret>[A-Za-z0-9_-]{16,255})@", "://"),
     _rule(
         "token",

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -442,3 +443,15 @@ def test_files_are_utf_8_where_the_locale_is_not(tmp_path: Path) -> None:
 
     for kind in export.FORMATS:
         assert "Que horas às 北海道? 🌊" in (tmp_path / kind).read_text(encoding="utf-8")
+
+
+def test_a_redacted_export_has_a_name_and_a_family_without_secrets() -> None:
+    said: Messages = [{"role": "user", "content": "Write to ana@example.org"}]
+    family = [SimpleNamespace(id="b", title="Also ana@example.org", parent=None, inherited=0)]
+
+    name = export.file_name(said, {}, "html", redacted=True)
+    written = export.export(said, {"id": "a"}, "html", redacted=True, family=family)
+
+    assert name == "Write to [e-mail address].html"
+    assert "Also [e-mail address]" in written
+    assert "ana@example.org" not in written

@@ -82,6 +82,7 @@ def test_a_secret_is_replaced_and_the_text_around_it_stays(text: str, expected: 
         "pip install pkg@1.2.3",
         "https://example.org/home/page",
         "https://example.org:8080/a@b",
+        "postgres://ana:${DB_PASS}@db.example/x",
         "ratio 3:4 @ home",
         "/Users/Shared/x and /home/",
         "the secret: be kind",

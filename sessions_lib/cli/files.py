@@ -66,7 +66,13 @@ def export(
     if output == "-":
         typer.echo(exporting.export(found.messages, meta, kind, **chosen), nl=False)
         return
-    target = options.path(output) if output else _new_file(exporting.file_name(found.messages, meta, kind))
+    target = (
+        options.path(output)
+        if output
+        else _new_file(
+            exporting.file_name(found.messages, meta, kind, redacted=chosen["redacted"], patterns=chosen["patterns"])
+        )
+    )
     for written in exporting.save(target, found.messages, meta, kind, **chosen):
         printing.data(printing.plain(str(written)))
 
