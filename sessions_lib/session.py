@@ -344,7 +344,10 @@ class Session:
         self.refresh()
         at = self._checked_fork_point(at)
         meta = self._fork_meta(at, title)
-        child = self._fork_in_memory(new_id, at, meta) if self._folder is None else self._fork_file(new_id, at, meta)
+        if self._folder is None:
+            child = self._fork_in_memory(new_id, at, meta)
+        else:
+            child = self._fork_file(new_id, at, meta, number_title=title is None)
         child._left_out = len(self.messages) - at
         return child
 
@@ -372,10 +375,10 @@ class Session:
         child._remember([jsonl.decode(jsonl.encode(message)) for message in self.messages[:at]], 0)
         return child
 
-    def _fork_file(self, new_id: str | None, at: int, meta: dict[str, Any]) -> Session:
+    def _fork_file(self, new_id: str | None, at: int, meta: dict[str, Any], *, number_title: bool) -> Session:
         assert self._folder is not None
         folder, lines = self._folder, self._loaded
-        child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta)
+        child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta, number_title=number_title)
         if at:
             try:
                 jsonl.copy_prefix(self._file, folder / (child_id + SUFFIX), lines.ends[at - 1])
@@ -507,10 +510,11 @@ def read_document(path: Path) -> tuple[list[Message], dict[str, Any]]:
     return found, meta
 
 
-def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any]) -> str:
+def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], *, number_title: bool = False) -> str:
     """Make ``ID.meta.json`` for a new session and return its id: exactly ``wanted``, else one made of ``base``.
 
-    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike.
+    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike. ``number_title``
+    gives a title the number that made the id unique.
     """
     make_folder(folder)
     while True:
@@ -519,7 +523,7 @@ def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any]) 
             raise SessionExists(wanted)
         new_id = wanted or names.unique_id(base, taken)
         values = {"id": new_id, **meta}
-        if new_id != (wanted or base) and "forked_from" in meta:
+        if number_title and new_id != (wanted or base):
             values["title"] = f"{meta['title']} ({new_id.rsplit('-', 1)[-1]})"
         try:
             jsonl.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
