@@ -8,7 +8,7 @@
 * ``import_paths(manager, paths, format=None, dry_run=False)`` imports files, folders and zips: one ``Progress`` a file.
   Stop iterating and nothing more is imported; import again and it goes on where it stopped.
 * ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
-* ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one.
+* ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up.
 
 One file a format: ``claude_code``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
 exports too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
@@ -49,6 +49,7 @@ __all__ = [
     "import_paths",
     "places",
     "read",
+    "total_of",
 ]
 
 FORMATS: dict[str, str] = dict(TOOLS)
@@ -137,6 +138,8 @@ def read(path: str | Path, format: str | None = None) -> tuple[list[Imported], I
     sources = list(find([Path(path)]))
     if len(sources) == 1 and isinstance(sources[0], ImportRefused):
         raise sources[0]
+    if len(sources) == 1 and isinstance(sources[0], Source):
+        return _read(sources[0], format_name(format) if format else None)
     found: list[Imported] = []
     report = ImportReport()
     for source in sources:
@@ -153,7 +156,7 @@ def _read(source: Source, forced: str | None) -> tuple[list[Imported], ImportRep
             records = load(source)
             kind = kind_of(source, records)
             format = _format(source, kind.format, forced, kind.found)
-            report = ImportReport(format=format)
+            report = ImportReport(format=format, name=source.name)
             if records.damaged:
                 report.damaged[str(source.label)] = list(records.damaged)
             if records.odd:
@@ -210,6 +213,8 @@ def import_paths(
 
 
 def _import_one(store: Store, source: Source, forced: str | None) -> ImportResult:
+    if store.is_own(source):
+        raise ImportRefused(source.label, "a file of the folder that is imported into")
     if forced is None and store.is_unchanged(source):
         return ImportResult(ImportReport(), is_unchanged=True)
     found, report = _read(source, forced)
@@ -229,7 +234,7 @@ def _without_gc() -> Iterator[None]:
 
 
 def total_of(results: Sequence[ImportResult]) -> ImportReport:
-    """One report for several files."""
+    """One report for several files; warnings are told with their file's name."""
     report = ImportReport()
     for result in results:
         report.add(result.report)

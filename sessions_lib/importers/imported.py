@@ -41,12 +41,13 @@ class Imported:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What was in a source: its format, sessions, messages, what was skipped (by kind), warnings, damaged lines.
+    """What was in a source: format, name, sessions, messages, what was skipped (by kind), warnings, damaged lines.
 
     ``damaged`` maps a file's name to its ``(line, reason)`` pairs; ``skipped`` counts records that are no conversation.
     """
 
     format: str = ""
+    name: str = ""
     sessions: int = 0
     messages: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
@@ -66,7 +67,7 @@ class ImportReport:
         self.messages += other.messages
         self.skipped.update(other.skipped)
         for text in other.warnings:
-            self.warn(text)
+            self.warn(f"{other.name}: {text}" if other.name else text)
         for name, lines in other.damaged.items():
             self.damaged.setdefault(name, []).extend(lines)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import jsonl, listing, messages, metadata, names, times
+from sessions_lib import disk, jsonl, listing, messages, metadata, names, times
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
 from sessions_lib.importers.imported import Imported, common
@@ -81,6 +81,10 @@ class Store:
         if isinstance(agent, dict) and isinstance(agent.get("key"), str) and "session" not in agent:
             self._uncalled[session] = agent["key"]
 
+    def is_own(self, source: Source) -> bool:
+        """True for a file of the folder itself: its sessions are there already."""
+        return source.path.absolute().parent.resolve() == self._manager.folder.resolve()
+
     def is_unchanged(self, source: Source) -> bool:
         """True if the file was imported as it is now, and a session of it is still there."""
         stamp = _stamp(source)
@@ -139,7 +143,7 @@ class Store:
             origin["parent_key"] = imported.parent_key
         session = self._claim(base, {**values, "imported_from": origin})
         stored = [m if imported.keeps_as_is else messages.stamped(m) for m in imported.messages]
-        jsonl.write_new(
+        disk.write_new(
             self._manager.folder / f"{session}.jsonl", b"".join(jsonl.encode(message) + b"\n" for message in stored)
         )
         self._by_key[imported.key] = session
@@ -164,7 +168,7 @@ class Store:
             if os.path.lexists(path.with_name(f"{session}.jsonl")):
                 continue
             try:
-                jsonl.write_new(path, metadata.encode({"id": session, **values}))
+                disk.write_new(path, metadata.encode({"id": session, **values}))
             except FileExistsError:
                 continue
             return session

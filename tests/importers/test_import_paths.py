@@ -308,6 +308,26 @@ def test_a_locked_session_is_told_and_keeps_what_it_has(tmp_path: Path) -> None:
     assert changes(later) == [("grown", 2)]
 
 
+def test_the_folder_that_is_imported_into_is_no_source(tmp_path: Path) -> None:
+    manager = SessionManager(tmp_path / "sessions")
+    run(manager, write_lines(tmp_path / "c.jsonl", *ASKED))
+
+    (step,) = importers.import_paths(manager, [manager.folder])
+
+    assert "a file of the folder that is imported into" in str(step.error)
+    assert len(manager.list()) == 1
+
+
+def test_one_report_of_several_files_tells_warnings_with_their_file(tmp_path: Path) -> None:
+    first = write_lines(tmp_path / "1.jsonl", claude("user", "u1", None, "q"), claude("user", "u2", "ghost", "q2"))
+    second = write_lines(tmp_path / "2.jsonl", codex("session_meta", id="t1"), item_text("user", "q"), "{cut")
+
+    total = importers.total_of(run(SessionManager(tmp_path / "sessions"), first, second))
+
+    assert (total.format, total.sessions, total.messages, total.damaged_lines) == ("several", 2, 3, 1)
+    assert total.warnings == ["1.jsonl: line 2: its parent is not in the file; the file's order is taken there"]
+
+
 def test_files_of_a_session_are_for_its_owner_alone(tmp_path: Path) -> None:
     manager = SessionManager(tmp_path / "sessions")
 
