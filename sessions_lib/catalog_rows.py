@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, content, jsonl, listing, messages, metadata, names, query, times, usage
+from sessions_lib import calls, content, disk, jsonl, listing, messages, metadata, names, query, times, usage
 from sessions_lib.errors import SessionError
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -187,7 +187,7 @@ def _continues(folder: Path, row: Row, said: Stamp | None, found: metadata.Metad
 
 def _mark(path: Path, offset: int) -> bytes | None:
     try:
-        descriptor = jsonl.open_to_read(path)
+        descriptor = disk.open_to_read(path)
     except (OSError, SessionError):
         return None
     try:
@@ -203,7 +203,7 @@ def _read_on(folder: Path, row: Row, fold: _Fold) -> None:
     fold.take(lines, row.offset)
     row.damaged += len(lines.damaged)
     row.offset, row.lines = lines.size, lines.line_count
-    descriptor = jsonl.open_to_read(path)
+    descriptor = disk.open_to_read(path)
     try:
         row.open_line = int(row.offset > 0 and os.pread(descriptor, 1, row.offset - 1) != b"\n")
     finally:

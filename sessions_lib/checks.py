@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, jsonl, locks, messages, metadata, names, times, trash
+from sessions_lib import calls, disk, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError, StorageError
 from sessions_lib.session import SUFFIX, Session
@@ -187,7 +187,7 @@ def _rewrite(folder: Path, session_id: str) -> None:
     content = mended(file)
     try:
         trash.put(folder, session_id, "repaired", [file], keep=True)
-        jsonl.replace(file, content)
+        disk.replace(file, content)
     except OSError as error:
         raise StorageError(file, f"cannot be repaired ({error.strerror or error})") from error
 

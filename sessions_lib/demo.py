@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sessions_lib import jsonl, messages, names, times, village
+from sessions_lib import disk, jsonl, messages, names, times, village_model
 from sessions_lib.agent import Agent
 from sessions_lib.content import Message
 from sessions_lib.demo_sessions import (
@@ -103,7 +103,7 @@ def _play(session: Session, prompt: str, start: datetime) -> None:
     """Have the village answer in memory, then store its messages as said from ``start`` on."""
     game = Session()
     game.extend(session.messages)
-    Agent(session=game, model=DEMO_MODEL, client=village.client(pause_s=0)).chat(prompt)
+    Agent(session=game, model=DEMO_MODEL, client=village_model.client(pause_s=0)).chat(prompt)
     said = game.messages[len(session.messages) :]
     moments = (start + timedelta(seconds=2 * number) for number in range(len(said)))
     session.extend({**message, "timestamp": times.iso(moment)} for message, moment in zip(said, moments, strict=False))
@@ -203,5 +203,5 @@ def _damaged(manager: SessionManager, now: datetime) -> Session:
     lines.insert(2, lines[1][:60])  # the power went in the middle of a write, and somebody wrote on
     torn = b'{"role":"tool","tool_call_id":"call_1","content":"copied 41 of 9'
     assert session.path is not None
-    jsonl.write_new(session.path, b"".join(line + b"\n" for line in lines) + torn)
+    disk.write_new(session.path, b"".join(line + b"\n" for line in lines) + torn)
     return Session.open(manager.folder, session.path.name.removesuffix(SUFFIX))

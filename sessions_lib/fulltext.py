@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import content, jsonl, listing, query
+from sessions_lib import content, disk, jsonl, listing, query
 from sessions_lib.catalog_file import transaction
 from sessions_lib.catalog_rows import INFO, from_us, info_of, to_us
 from sessions_lib.errors import SessionError
@@ -414,7 +414,7 @@ def _may_hold(path: Path, anchors: Sequence[bytes]) -> bool:
     if not anchors:
         return True
     try:
-        descriptor = jsonl.open_to_read(path)
+        descriptor = disk.open_to_read(path)
     except (OSError, SessionError):
         return False
     with os.fdopen(descriptor, "rb") as file:
@@ -474,5 +474,5 @@ class _Files:
         if session not in self.open:
             if len(self.open) >= 32:
                 os.close(self.open.pop(next(iter(self.open))))
-            self.open[session] = jsonl.open_to_read(self.folder / f"{session}{listing.MESSAGES}")
+            self.open[session] = disk.open_to_read(self.folder / f"{session}{listing.MESSAGES}")
         return self.open[session]

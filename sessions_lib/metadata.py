@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import jsonl, times
+from sessions_lib import disk, jsonl, times
 from sessions_lib.errors import NewerVersion, SessionError
 from sessions_lib.messages import clean
 
@@ -79,7 +79,7 @@ class Metadata:
 def read(path: Path) -> Metadata:
     """The metadata in ``path``; empty without a fault if there is no file, empty with one if it is no JSON object."""
     try:
-        descriptor = jsonl.open_to_read(path)
+        descriptor = disk.open_to_read(path)
     except FileNotFoundError:
         return Metadata()
     except (OSError, SessionError) as error:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, jsonl, locks, merging, messages, metadata, names, times, trash
+from sessions_lib import calls, disk, jsonl, locks, merging, messages, metadata, names, times, trash
 from sessions_lib.content import Message
 from sessions_lib.errors import (
     ForkPointForbidden,
@@ -329,7 +329,7 @@ class Session:
             content = metadata.encode(values)
             if current.fault:
                 trash.put(self._folder, self._id, "metadata", [self._meta_file])
-            jsonl.replace(self._meta_file, content)
+            disk.replace(self._meta_file, content)
             self._meta = metadata.read(self._meta_file)
 
     # ------------------------------------------------------------ forks
@@ -381,7 +381,7 @@ class Session:
         child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta, number_title=number_title)
         if at:
             try:
-                jsonl.copy_prefix(self._file, folder / (child_id + SUFFIX), lines.ends[at - 1])
+                disk.copy_prefix(self._file, folder / (child_id + SUFFIX), lines.ends[at - 1])
             except (OSError, SessionError) as error:
                 (folder / (child_id + metadata.SUFFIX)).unlink(missing_ok=True)
                 if isinstance(error, SessionError):
@@ -424,10 +424,10 @@ class Session:
         assert self._folder is not None
         content = b"".join(jsonl.encode(message) + b"\n" for message in new)
         if self._stamp is None:
-            jsonl.write_new(self._file, content)
+            disk.write_new(self._file, content)
         else:
             trash.put(self._folder, self._id, kind, [self._file], keep=True)
-            jsonl.replace(self._file, content)
+            disk.replace(self._file, content)
         with self._mutex:
             self._lines = self._read()
 
@@ -526,7 +526,7 @@ def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], 
         if number_title and new_id != (wanted or base):
             values["title"] = f"{meta['title']} ({new_id.rsplit('-', 1)[-1]})"
         try:
-            jsonl.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
+            disk.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
         except FileExistsError as error:
             if wanted is not None:
                 raise SessionExists(wanted) from error

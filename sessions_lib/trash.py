@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sessions_lib import jsonl, metadata, names
+from sessions_lib import disk, metadata, names
 from sessions_lib.errors import SessionError, SessionExists, StorageError
 
 FOLDER = ".trash"
@@ -46,8 +46,8 @@ def put(folder: Path, session: str, kind: str, files: Sequence[Path], *, keep: b
                 _link(file, place / file.name)
             else:
                 os.rename(file, place / file.name)
-        jsonl.sync_folder(place)
-        jsonl.sync_folder(folder)
+        disk.sync_folder(place)
+        disk.sync_folder(folder)
     except OSError as error:
         raise StorageError(folder / FOLDER, f"cannot be written ({error.strerror or error})") from error
     return place.name
@@ -73,7 +73,7 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:  # a file system without hard links
-        jsonl.copy_prefix(source, target, source.stat().st_size)
+        disk.copy_prefix(source, target, source.stat().st_size)
 
 
 def entries(folder: Path) -> list[TrashEntry]:
@@ -118,7 +118,7 @@ def restore(folder: Path, entry: TrashEntry) -> None:
         for file in files:
             os.rename(file, folder / file.name)
         place.rmdir()
-        jsonl.sync_folder(folder)
+        disk.sync_folder(folder)
     except OSError as error:
         raise StorageError(place, f"cannot be restored ({error.strerror or error})") from error
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sessions_lib import jsonl
+from sessions_lib import disk, jsonl
 from sessions_lib.errors import InvalidMessage, StorageError
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
 
@@ -285,7 +285,7 @@ def test_the_prefix_is_copied_byte_for_byte_and_only_for_its_owner(tmp_path: Pat
     path = write(tmp_path / "a.jsonl", LIGHTHOUSES, "damaged", GULL, TALLER)
     end = jsonl.read(path).ends[1]
 
-    jsonl.copy_prefix(path, tmp_path / "b.jsonl", end)
+    disk.copy_prefix(path, tmp_path / "b.jsonl", end)
 
     assert (tmp_path / "b.jsonl").read_bytes() == path.read_bytes()[:end]
     assert (tmp_path / "b.jsonl").stat().st_mode & 0o777 == 0o600
@@ -298,7 +298,7 @@ def test_a_copy_never_lands_on_an_existing_file(tmp_path: Path) -> None:
     )
 
     with pytest.raises(FileExistsError):
-        jsonl.copy_prefix(path, other, 10)
+        disk.copy_prefix(path, other, 10)
 
     assert "precious" in other.read_text()
 
