@@ -53,9 +53,9 @@ def chat(
 
     Example: forkbook chat quest-1 --once "What now?"
     """
-    if session and named and session != named:
+    if session is not None and named is not None:
         raise typer.BadParameter("Give the session once: as an argument or with --session.")
-    agent = _agent(folder, session or named, model, base_url, tools)
+    agent = _agent(folder, named if session is None else session, model, base_url, tools)
     _greet(agent)
     if once is not None:
         _answer(agent, once)

@@ -5,7 +5,9 @@ Do not overwrite a file that was not named.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,23 +59,19 @@ def export(
     kind = _format(format)
     found = options.opened(folder, session)
     meta = {**found.meta, "id": found.id}
-    redacted = kind in SHARED if redact is None else redact
-    if redacted or pattern:
-        _preview(found, pattern or [])
-    chosen: dict[str, Any] = {"redacted": redacted or bool(pattern), "patterns": pattern or []}
-    if kind == "html":
-        chosen["family"] = options.manager(folder).family(found.id)
+    redacted = bool(pattern) or (kind in SHARED if redact is None else redact)
+    private: dict[str, Any] = {"redacted": redacted, "patterns": pattern or ()}
+    if redacted:
+        _preview(found, pattern or ())
+    family = options.manager(folder).family(found.id) if kind == "html" else ()
     if output == "-":
-        typer.echo(exporting.export(found.messages, meta, kind, **chosen), nl=False)
+        text = exporting.export(found.messages, meta, kind, family=family, **private)
+        # Into a file or a pipe goes what the library exports, byte for byte; into a terminal what cannot steer it.
+        sys.stdout.flush()
+        sys.stdout.buffer.write((printing.plain(text) if sys.stdout.isatty() else text).encode("utf-8", "replace"))
         return
-    target = (
-        options.path(output)
-        if output
-        else _new_file(
-            exporting.file_name(found.messages, meta, kind, redacted=chosen["redacted"], patterns=chosen["patterns"])
-        )
-    )
-    for written in exporting.save(target, found.messages, meta, kind, **chosen):
+    target = options.path(output) if output else _new_file(exporting.file_name(found.messages, meta, kind, **private))
+    for written in exporting.save(target, found.messages, meta, kind, family=family, **private):
         printing.data(printing.plain(str(written)))
 
 
@@ -86,7 +84,7 @@ def _format(name: str) -> str:
         raise typer.BadParameter(str(error)) from error
 
 
-def _preview(session: Session, patterns: list[str]) -> None:
+def _preview(session: Session, patterns: Sequence[str]) -> None:
     """Say what is about to be replaced, by kind; the texts themselves stay out of logs and terminals."""
     from sessions_lib import redact as redaction
 

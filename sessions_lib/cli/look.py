@@ -73,8 +73,12 @@ def _print_sessions(rows: list[SessionInfo]) -> None:
 
 
 def notes(row: SessionInfo) -> list[str]:
-    """What a person should know about a session beside its title: forked from whom, damaged, unanswered."""
+    """What a person should know about a session beside its title: parent, verdict, damaged, unanswered."""
+    from sessions_lib.listing import verdict
+
     found = [f"fork of {row.parent}"] if row.parent else []
+    if given := verdict(row.meta):
+        found.append(printing.line(given, 20))
     if row.damaged:
         found.append(printing.count(row.damaged, "damaged line"))
     if row.unanswered:

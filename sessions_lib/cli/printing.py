@@ -111,24 +111,27 @@ def table(
     """Print ``rows`` in aligned columns, one line a row, no wider than the terminal.
 
     ``cut`` are the columns that may be shortened, ``right`` those aligned to the right. A column that is empty in
-    every row is left out; into a pipe nothing is shortened.
+    every row is left out, and the last ones where there is no room; into a pipe nothing is shortened.
     """
     cells = [[line(cell, 200) for cell in row] for row in rows]
     kept = [at for at in range(len(heads)) if any(row[at] for row in cells)]
     widths = {at: max(columns(text) for text in (heads[at], *(row[at] for row in cells))) for at in kept}
-    _fit(widths, [at for at in cut if at in widths], terminal_width())
+    _fit(widths, cut, terminal_width())
     for index, row in enumerate([list(heads), *cells]):
-        shown = "  ".join(_padded(row[at], widths[at], at in right) for at in kept).rstrip()
+        shown = "  ".join(_padded(row[at], widths[at], at in right) for at in widths).rstrip()
         (data if index else heading)(shown)
 
 
 def _fit(widths: dict[int, int], cut: Sequence[int], width: int | None) -> None:
-    """Shorten the widest of the columns ``cut`` until all fit into ``width``, none below 8."""
-    while width is not None and cut and sum(widths.values()) + 2 * (len(widths) - 1) > width:
-        widest = max(cut, key=lambda at: widths[at])
-        if widths[widest] <= 8:
+    """Shorten the widest of the columns ``cut`` until all fit into ``width``, none below 8; then drop the last ones."""
+    while width is not None and sum(widths.values()) + 2 * (len(widths) - 1) > width:
+        widest = max((at for at in cut if at in widths), key=lambda at: widths[at], default=None)
+        if widest is not None and widths[widest] > 8:
+            widths[widest] -= 1
+        elif len(widths) > 2:
+            widths.popitem()
+        else:
             return
-        widths[widest] -= 1
 
 
 def _padded(text: str, width: int, right: bool) -> str:
