@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from sessions_lib import catalog_file, catalog_rows, fulltext, listing, names, query, usage
 from sessions_lib.catalog_file import transaction
 from sessions_lib.catalog_rows import INFO, INODE, Stamp, info_of, to_us
+from sessions_lib.errors import StorageError
 from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import Query
 
@@ -397,7 +398,7 @@ class Catalog:
 
 
 def scan_files(folder: Path) -> Files:
-    """Name → state of everything in ``folder`` that is named like a session's file."""
+    """Name → state of everything in ``folder`` that is named like a session's file; a folder not there has none."""
     found: Files = {}
     try:
         with os.scandir(folder) as entries:
@@ -407,8 +408,10 @@ def scan_files(folder: Path) -> Files:
                     with contextlib.suppress(OSError):
                         state = entry.stat(follow_symlinks=False)
                         found[name] = (state.st_size, state.st_mtime_ns, state.st_ino & INODE)
-    except OSError:
-        return found
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise StorageError(folder, f"cannot be read as a folder of sessions ({error.strerror or error})") from error
     return found
 
 

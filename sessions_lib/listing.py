@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from sessions_lib import calls, content, jsonl, messages, metadata, names, query, usage
-from sessions_lib.errors import SessionError
+from sessions_lib.errors import SessionError, StorageError
 from sessions_lib.query import Query, Range
 
 MESSAGES = ".jsonl"
@@ -111,6 +111,8 @@ def session_ids(folder: Path) -> list[str]:
                     found.add(stem)
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise StorageError(folder, f"cannot be read as a folder of sessions ({error.strerror or error})") from error
     return sorted(found)
 
 
