@@ -135,7 +135,8 @@ def file_name(
 
 def json_document(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
     """The JSON export: 2 blanks a level, non-ASCII as it is but for what steers terminals or breaks lines."""
-    body = {"forkbook": VERSION, "id": meta.get("id"), "meta": dict(meta), "messages": list(said)}
+    first = {"id": meta["id"]} if "id" in meta else {}  # whoever exports, the same bytes
+    body = {"forkbook": VERSION, "id": meta.get("id"), "meta": {**first, **meta}, "messages": list(said)}
     return f"{_json(body, indent=2)}\n"
 
 

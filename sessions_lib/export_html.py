@@ -96,7 +96,7 @@ def _header(
     parts = [f"<header>\n<h1>{text(title)}</h1>", _facts(facts)]
     if listed := export_facts.tags(meta):
         parts.append(f'<ul class="tags">{"".join(f"<li>{text(tag)}</li>" for tag in listed)}</ul>')
-    if family:
+    if len(family) > 1:
         parts.append(f"<nav>\nFamily\n{_tree(family, content.as_text(meta.get('id')), links)}\n</nav>")
     turns = messages.turns(said)
     if len(turns) >= CONTENTS_FROM:

@@ -447,7 +447,10 @@ def test_files_are_utf_8_where_the_locale_is_not(tmp_path: Path) -> None:
 
 def test_a_redacted_export_has_a_name_and_a_family_without_secrets() -> None:
     said: Messages = [{"role": "user", "content": "Write to ana@example.org"}]
-    family = [SimpleNamespace(id="b", title="Also ana@example.org", parent=None, inherited=0)]
+    family = [
+        SimpleNamespace(id="a", title="", parent="b", inherited=1),
+        SimpleNamespace(id="b", title="Also ana@example.org", parent=None, inherited=0),
+    ]
 
     name = export.file_name(said, {}, "html", redacted=True)
     written = export.export(said, {"id": "a"}, "html", redacted=True, family=family)

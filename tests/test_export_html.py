@@ -100,7 +100,7 @@ META = {
 
 def test_everything_from_a_session_is_shown_as_typed() -> None:
     page = assert_nothing_live(
-        export.export(CASE, META, "html", family=[Member("a", "<b>f</b>")], links={"a": "https://x"})
+        export.export(CASE, META, "html", family=[Member("a", "<b>f</b>"), Member("b", "x")], links={"a": "https://x"})
     )
 
     for shown in (

@@ -222,7 +222,7 @@ def _draw_more(session: Session) -> None:
             st.download_button(
                 label,
                 data=_exporter(session.id, name),
-                file_name=export.file_name(session.messages, session.meta, name),
+                file_name=export.file_name(session.messages, {**session.meta, "id": session.id}, name),
                 key=f"chat-export-{name}",
                 icon=":material/download:",
                 type="tertiary",
@@ -264,7 +264,7 @@ def _copy_link(session_id: str) -> None:
 def _exporter(session_id: str, format: str) -> Any:
     def written() -> str:
         session = folder.manager().open(session_id)
-        return export.export(session.messages, session.meta, format)
+        return export.export(session.messages, {**session.meta, "id": session.id}, format)
 
     return written
 

@@ -6,11 +6,13 @@ nothing. Does not write into the folder.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from urllib.parse import quote
 
 import pandas as pd
 import streamlit as st
@@ -19,7 +21,10 @@ from pages.parts import folder
 from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib import content, export, redact
 from sessions_lib.errors import SessionError
+from sessions_lib.listing import SessionInfo
+from sessions_lib.manager import family_of
 from sessions_lib.redact import Finding
+from sessions_lib.session import Session
 
 TO_READ = ("html", "markdown")
 LIMIT_BYTES = 300_000_000  # a download is held in memory as a whole
@@ -29,31 +34,56 @@ _SHOWN = 200
 
 def one_file(session_id: str, kind: str, redacted: bool) -> tuple[str, bytes]:
     """The file's name and content for one session."""
-    session = folder.manager().open(session_id)
-    meta = {"id": session.id, **session.meta}
-    text = export.export(session.messages, meta, kind, redacted=redacted)
-    shown = redact.redact_meta(meta) if redacted else meta
-    said = redact.redact(session.messages[:2]) if redacted else session.messages
-    return export.file_name(said, shown, kind), text.encode()
+    family = folder.manager().family(session_id) if kind == "html" else ()
+    return _file(folder.manager().open(session_id), kind, redacted, family, {})
+
+
+def _file(
+    session: Session, kind: str, redacted: bool, family: Sequence[SessionInfo], links: Mapping[str, str]
+) -> tuple[str, bytes]:
+    meta = {**session.meta, "id": session.id}
+    text = export.export(session.messages, meta, kind, redacted=redacted, family=family, links=links)
+    return _name(session, kind, redacted), text.encode()
+
+
+def _name(session: Session, kind: str, redacted: bool) -> str:
+    return export.file_name(session.messages, {**session.meta, "id": session.id}, kind, redacted=redacted)
 
 
 def archive(sessions: Sequence[str], kind: str, redacted: bool) -> bytes:
-    """A zip with a file for each session; those that cannot be read are named in ``not exported.txt``."""
+    """A zip with a file for each session; those that cannot be read are named in ``not exported.txt``.
+
+    The web pages in it link to each other along their families.
+    """
     held = io.BytesIO()
-    taken: set[str] = set()
     missing: list[str] = []
+    file_names = _file_names(sessions, kind, redacted)
+    by_id = {info.id: info for info in folder.manager().list()} if kind == "html" else {}
+    links = {session_id: quote(name) for session_id, name in file_names.items()}
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
-        for session in sessions:
+        for session_id in sessions:
             try:
-                name, text = one_file(session, kind, redacted)
+                session = folder.manager().open(session_id)
+                family = family_of(by_id, session_id) if session_id in by_id else ()
+                _, text = _file(session, kind, redacted, family, links)
             except SessionError as error:
                 missing.append(str(error))
                 continue
-            name = _unique(name, session, taken)
-            file.writestr(name, text)
+            file.writestr(file_names.get(session_id) or f"{session_id}.{export.FORMATS[kind].extension}", text)
         if missing:
             file.writestr("not exported.txt", "\n".join(missing) + "\n")
     return held.getvalue()
+
+
+def _file_names(sessions: Sequence[str], kind: str, redacted: bool) -> dict[str, str]:
+    """Session id → its file's name in the zip, each once; without those that cannot be read."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for session_id in sessions:
+        with contextlib.suppress(SessionError):  # the archive says why, when it comes to the session
+            name = _name(folder.manager().open(session_id), kind, redacted)
+            found[session_id] = _unique(name, session_id, taken)
+    return found
 
 
 def _unique(name: str, session: str, taken: set[str]) -> str:
@@ -97,7 +127,7 @@ def panel(sessions: Sequence[str], prefix: str) -> None:
 
 def _download(sessions: Sequence[str], kind: str, redacted: bool, prefix: str) -> None:
     if len(sessions) == 1:
-        name, _ = one_file(sessions[0], kind, redacted)
+        name = _name(folder.current(sessions[0]), kind, redacted)
         mime, label = export.FORMATS[kind].mime, "Download"
     else:
         name, mime, label = "sessions.zip", "application/zip", f"Download {len(sessions)} sessions as zip"

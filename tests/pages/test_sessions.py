@@ -326,6 +326,22 @@ def test_a_snippet_keeps_the_blanks_around_its_marks():
     assert passages.marked(hit) == "the \\*low\\* :orange-background[tide] at :orange-background[noon]"
 
 
+def test_a_passage_that_forks_repeat_is_shown_once(open_page, folder):
+    write(folder, "a", said("the needle"), said("x", "assistant"), title="root")
+    manager = SessionManager(folder)
+    manager.fork("a", "b", title="child")
+    manager.fork("b", "c", title="grandchild").append(said("another needle"))
+
+    page = open_page("sessions", q="needle")
+
+    assert "**2** passages in **2** sessions" in texts(page)
+    assert "also in 2 forks" in texts(page)
+
+    manager.delete("a")
+
+    assert "also in 1 fork]" in texts(page.run()), "the copy that is left highest stands for the others"
+
+
 # ------------------------------------------------------------ acting
 
 
@@ -549,6 +565,21 @@ def test_a_zip_holds_every_session_once_and_names_what_is_missing(folder, monkey
     with zipfile.ZipFile(BytesIO(exporting.archive(["a", "b", "gone"], "markdown", redacted=False))) as file:
         assert file.namelist() == ["Same title.md", "Same title (b).md", "not exported.txt"]
         assert b"gone" in file.read("not exported.txt")
+
+
+def test_web_pages_in_a_zip_link_to_their_family(folder, monkeypatch):
+    monkeypatch.setenv("SESSIONS_DIR", str(folder))
+    write(folder, "a", said("first"), title="Parent: 50%")
+    SessionManager(folder).fork("a", "b", title="Child")
+    SessionManager(folder).fork("a", "c", title="Not in the zip")
+
+    with zipfile.ZipFile(BytesIO(exporting.archive(["a", "b"], "html", redacted=False))) as file:
+        assert file.namelist() == ["Parent 50%.html", "Child.html"]
+        child = file.read("Child.html").decode()
+
+    assert '<a href="Parent%2050%25.html">Parent: 50%</a>' in child
+    assert '<span class="here">Child</span>' in child
+    assert "<li>Not in the zip" in child
 
 
 def test_an_export_to_read_is_redacted_unless_a_person_says_otherwise(open_page, folder):
