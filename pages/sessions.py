@@ -43,7 +43,7 @@ with folder.errors_told():
     listed.search_row(chosen)
     listed.what_is_asked(chosen)
     if chosen.asked.needles and listed.wants_passages():
-        groups = passages.grouped(found.hits(chosen))
+        groups, again = passages.said_once(passages.grouped(found.hits(chosen)), found.lineage())
         if within := asked("within"):
             groups = {session: hits for session, hits in groups.items() if session == within}
         if not groups:
@@ -51,7 +51,7 @@ with folder.errors_told():
             st.stop()
         shown = list(groups)[(number := listed.page_number(len(groups), GROUPS) - 1) * GROUPS :][:GROUPS]
         listed.passages_bar(sum(map(len, groups.values())), len(groups))
-        passages.draw(found.infos(shown), {session: groups[session] for session in shown}, chosen, chosen.zone)
+        passages.draw(found.infos(shown), {session: groups[session] for session in shown}, again, chosen)
         listed.pages(len(groups), GROUPS)
         st.stop()
 
