@@ -21,6 +21,9 @@ _SHOWN = "chat_shown"  # the session this visitor saw last: a newly opened one i
 def draw_turns(session: Session, view: View, *, is_live: bool) -> st.delta_generator.DeltaGenerator:
     """The turns in the window; returns the place, in the last cell, where a live answer goes."""
     stored = session.messages
+    if not stored:
+        st.caption("Nothing was said yet. Ask something below; every message is saved as it is said.")
+        return st.empty()
     first, last = chat_state.window(session.id, stored)
     count = messages.turn_count(stored)
     forbidden = calls.forbidden_points(stored)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +21,7 @@ from pages.parts import folder
 from pages.parts.grid import View
 from pages.parts.safe_markdown import safe_label
 from sessions_lib import branches, compare, compare_export, listing, names, runs
+from sessions_lib.errors import SessionError
 from sessions_lib.listing import SessionInfo
 
 SLOTS = "abcd"
@@ -38,6 +40,16 @@ def ask(sessions: Sequence[str]) -> None:
         st.query_params.pop(slot, None)
     st.query_params.update(dict(zip(SLOTS, sessions, strict=False)))
     st.query_params.pop("turn", None)
+
+
+def note(shown: Sequence[str], **changes: str | None) -> None:
+    """Put ``changes`` into the address, and the sessions that are shown, so that it can be handed on as it is."""
+    st.query_params.update(dict(zip(SLOTS, shown, strict=False)))
+    for name, value in changes.items():
+        if value is None:
+            st.query_params.pop(name, None)
+        else:
+            st.query_params[name] = value
 
 
 def stamps(sessions: Sequence[str]) -> tuple[Stamp, ...]:
@@ -188,7 +200,7 @@ def widen(columns: int) -> None:
         st.html("<style>:root { --fb-width: 110rem; }</style>")
 
 
-def view(views: Mapping[str, str]) -> View:
+def view(views: Mapping[str, str], shown: Sequence[str]) -> View:
     """The view the address asks for, and the control that changes it."""
     asked_for = st.query_params.get("view")
     st.session_state.compare_view = asked_for if asked_for in views else "differences"
@@ -199,12 +211,12 @@ def view(views: Mapping[str, str]) -> View:
         format_func=lambda one: views[one],
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: st.query_params.update(view=st.session_state.compare_view),
+        on_change=lambda: note(shown, view=st.session_state.compare_view),
     )
     return cast("View", chosen)
 
 
-def order() -> compare.Order:
+def order(shown: Sequence[str]) -> compare.Order:
     """How turns are lined up, and the control that changes it."""
     st.session_state.compare_by = st.query_params.get("by") == "likeness"
     st.toggle(
@@ -212,16 +224,9 @@ def order() -> compare.Order:
         key="compare_by",
         help="Off: the first turn after the fork beside the first, and so on. "
         "On: turns that say nearly the same stand side by side, so branches that meet again line up.",
-        on_change=_order_changed,
+        on_change=lambda: note(shown, by="likeness" if st.session_state.compare_by else None),
     )
     return "likeness" if st.session_state.compare_by else "order"
-
-
-def _order_changed() -> None:
-    if st.session_state.compare_by:
-        st.query_params["by"] = "likeness"
-    else:
-        st.query_params.pop("by", None)
 
 
 def turn() -> int | None:
@@ -231,7 +236,7 @@ def turn() -> int | None:
 
 
 def exports(comparison: compare.Comparison) -> None:
-    """A menu with the comparison as files; each is made when it is clicked."""
+    """A menu with the comparison as files; each is made when it is clicked, of the sessions as they are then."""
     with st.popover("Export", icon=":material/download:", key="compare_export"):
         for label, extension, mime, make in (
             ("Web page", "html", "text/html", compare_export.html),
@@ -239,13 +244,19 @@ def exports(comparison: compare.Comparison) -> None:
         ):
             st.download_button(
                 label,
-                data=partial(make, comparison),
+                data=partial(_made, make, comparison),
                 file_name=compare_export.file_name(comparison, extension),
                 mime=mime,
                 key=f"compare_export_{extension}",
                 on_click="ignore",
                 width="stretch",
             )
+
+
+def _made(make: Callable[[compare.Comparison], str], shown: compare.Comparison) -> bytes:
+    with suppress(SessionError):  # deleted meanwhile: what is on the screen can still be kept
+        shown, _ = load([branch.id for branch in shown.branches], shown.order)
+    return make(shown).encode()
 
 
 @st.fragment(run_every=2)
