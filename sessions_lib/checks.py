@@ -28,7 +28,8 @@ from typing import Any
 from sessions_lib import calls, disk, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError, StorageError
-from sessions_lib.session import SUFFIX, Session
+from sessions_lib.folders import SUFFIX
+from sessions_lib.session import Session
 
 LEFT_ALONE = ("orphan result", "duplicate result", "bad arguments", "duplicate id", "newer version", "unreadable")
 

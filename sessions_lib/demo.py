@@ -30,9 +30,10 @@ from sessions_lib.demo_sessions import (
     Sample,
     Turn,
 )
+from sessions_lib.folders import SUFFIX, ids_in
 from sessions_lib.manager import SessionManager
 from sessions_lib.providers import DEMO_MODEL
-from sessions_lib.session import SUFFIX, Session, ids_in
+from sessions_lib.session import Session
 
 MARK = {"demo": True}
 DAYS = 90

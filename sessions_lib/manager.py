@@ -18,9 +18,10 @@ from typing import Any
 
 from sessions_lib import catalog, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
+from sessions_lib.folders import SUFFIX, claim, ids_in
 from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import parse
-from sessions_lib.session import SUFFIX, Session, claim, ids_in
+from sessions_lib.session import Session
 from sessions_lib.trash import TrashEntry
 
 DEFAULT_FOLDER = "~/.pi-agent/sessions"

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, disk, jsonl, locks, merging, messages, metadata, names, times, trash
+from sessions_lib import calls, disk, documents, jsonl, locks, merging, messages, metadata, names, times, trash
 from sessions_lib.content import Message
 from sessions_lib.errors import (
     ForkPointForbidden,
@@ -33,9 +33,9 @@ from sessions_lib.errors import (
     SessionNotFound,
     StorageError,
 )
+from sessions_lib.folders import SUFFIX, claim
 from sessions_lib.jsonl import DamagedLine
 
-SUFFIX = ".jsonl"
 _INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
 
 
@@ -463,7 +463,7 @@ class Session:
                 f"Session {self._id!r} has {len(self.messages)} messages; loading would mix two conversations. "
                 "Load into a new session, or use import_from."
             )
-        found, meta = read_document(Path(path))
+        found, meta = documents.read(Path(path))
         self.extend(found)
         kept = {key: value for key, value in meta.items() if key not in ("id", "version", "forked_from")}
         self.update_meta(
@@ -482,81 +482,3 @@ def _as_stored(message: Mapping[str, Any]) -> Message:
 def _as_lines(found: Sequence[Message]) -> jsonl.Lines:
     numbers = array("q", range(1, len(found) + 1))
     return jsonl.Lines(messages=list(found), ends=array("q", [0] * len(found)), line_numbers=numbers)
-
-
-def read_document(path: Path) -> tuple[list[Message], dict[str, Any]]:
-    """The messages and metadata in a file that ``save``, an export or another program wrote as JSON or JSONL."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise StorageError(path, f"cannot be read ({error.strerror or error})", "Check the path.") from error
-    try:
-        document = jsonl.decode(raw)
-    except ValueError:
-        document = None
-    meta: dict[str, Any] = {}
-    if isinstance(document, dict) and isinstance(document.get("messages"), list):
-        meta = document["meta"] if isinstance(document.get("meta"), dict) else {}
-        document = document["messages"]
-    if isinstance(document, list):
-        found = [m for m in document if messages.is_message(m)]
-        damaged = len(document) - len(found)
-    else:
-        lines = jsonl.read(path)
-        found, damaged = lines.messages, len(lines.damaged)
-    if not found or damaged:
-        what = f"{damaged} entries that are no messages" if damaged else "no messages"
-        raise SessionError(f"{path} holds {what}; nothing was loaded. To keep what is good: forkbook import {path}")
-    return found, meta
-
-
-def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], *, number_title: bool = False) -> str:
-    """Make ``ID.meta.json`` for a new session and return its id: exactly ``wanted``, else one made of ``base``.
-
-    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike. ``number_title``
-    gives a title the number that made the id unique.
-    """
-    make_folder(folder)
-    while True:
-        taken = ids_in(folder, lower=True)
-        if wanted is not None and names.check_id(wanted).lower() in taken:
-            raise SessionExists(wanted)
-        new_id = wanted or names.unique_id(base, taken)
-        values = {"id": new_id, **meta}
-        if number_title and new_id != (wanted or base):
-            values["title"] = f"{meta['title']} ({new_id.rsplit('-', 1)[-1]})"
-        try:
-            disk.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
-        except FileExistsError as error:
-            if wanted is not None:
-                raise SessionExists(wanted) from error
-            continue
-        return new_id
-
-
-def ids_in(folder: Path, *, lower: bool = False) -> set[str]:
-    """The ids that have a file in ``folder``."""
-    try:
-        with os.scandir(folder) as entries:
-            found = {
-                entry.name.removesuffix(suffix)
-                for entry in entries
-                for suffix in (SUFFIX, metadata.SUFFIX)
-                if entry.name.endswith(suffix)
-            }
-    except FileNotFoundError:
-        return set()
-    except OSError as error:
-        raise StorageError(folder, f"cannot be read ({error.strerror or error})") from error
-    return {name.lower() if lower else name for name in found if names.is_id(name)}
-
-
-def make_folder(folder: Path) -> None:
-    """Make ``folder`` for its owner alone (0700); one that is there and empty is closed to others too."""
-    try:
-        if not folder.is_dir():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_mode & 0o077 and not any(os.scandir(folder)):
-            folder.chmod(0o700)
-    except OSError as error:
-        raise StorageError(folder, f"cannot be used as the folder of sessions ({error.strerror or error})") from error

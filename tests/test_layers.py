@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "sessions_lib"
 ROWS = [
     ["errors", "times", "usage", "names", "content", "calls", "messages"],
-    ["line", "disk", "jsonl", "locks", "metadata", "trash", "merging", "tools", "export", "redact", "query", "worddiff", "lineup"],
+    ["line", "disk", "folders", "documents", "jsonl", "locks", "metadata", "trash", "merging", "tools", "export", "redact", "query", "worddiff", "lineup"],
     ["session", "checks"],
     ["listing", "catalog", "fulltext", "branches"],
     ["manager"],

@@ -18,11 +18,11 @@ from typing import Any
 from sessions_lib import disk, jsonl, listing, messages, metadata, names, times
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
+from sessions_lib.folders import make_folder
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.recognise import TOOLS
 from sessions_lib.importers.source import Source
 from sessions_lib.manager import SessionManager
-from sessions_lib.session import make_folder
 
 VERSION = 1  # of what importers make of a source; a higher one reads unchanged files again
 
