@@ -75,14 +75,14 @@ def test_the_table_shows_lineage_tokens_and_tags_without_raw_names(app):
 def test_typing_finds_passages_with_the_match_marked(app):
     page = app.open("/sessions")
 
-    page.get_by_label("Search").press_sequentially("LIGHTHOUSE tall", delay=20)
+    page.locator(".st-key-sessions_q input").press_sequentially("LIGHTHOUSE tall", delay=20)
     page.wait_for_selector("text=passages in")
     app.settle(page)
 
     marks = page.locator(".stMarkdown .stMarkdownBackground, .stMarkdown span[style*='background']").all_text_contents()
     assert {mark.strip().lower() for mark in marks} == {"lighthouse", "tall"}
     assert "q=LIGHTHOUSE" in page.url
-    assert page.get_by_label("Search").input_value() == "LIGHTHOUSE tall"
+    assert page.locator(".st-key-sessions_q input").input_value() == "LIGHTHOUSE tall"
 
 
 def test_a_passage_opens_the_chat_at_its_message(app):
@@ -171,7 +171,7 @@ def test_back_brings_the_search_back(app):
     app.settle(page)
 
     assert "q=metres" in page.url
-    assert page.get_by_label("Search").input_value() == "metres"
+    assert page.locator(".st-key-sessions_q input").input_value() == "metres"
 
 
 def test_uploaded_sessions_are_imported_and_reported(serve, tmp_path):
