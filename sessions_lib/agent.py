@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sessions_lib import calls, content, messages, names, providers, relay, tools, usage, village
+from sessions_lib import calls, content, messages, names, providers, relay, tools, usage, village, village_model
 from sessions_lib.calls import Call
 from sessions_lib.content import Message
 from sessions_lib.errors import ProviderError, SessionError, StepLimitReached
@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 
+_KEPT = "What was said is saved, marked as interrupted. Ask again to have it answered anew."
 Events = Generator[Event, None, None]
 
 
@@ -203,19 +204,22 @@ class Agent:
         except (GeneratorExit, KeyboardInterrupt):
             self._keep(answer, started, first_token_ms)
             raise
-        except SessionError:
+        except ProviderError as error:
             # A connection that breaks after the provider said why it ended has broken nothing.
             if not answer.is_whole:
-                if (kept := self._keep(answer, started, first_token_ms)) is not None:
-                    yield MessageStored(kept)
-                raise
+                if (kept := self._keep(answer, started, first_token_ms)) is None:
+                    raise
+                yield MessageStored(kept)
+                raise ProviderError(f"{error} {_KEPT}", status=error.status) from error
         finally:
             chunks.close()
             self.endpoint = model_call.endpoint
         if not answer.is_whole:
-            if (kept := self._keep(answer, started, first_token_ms)) is not None:
-                yield MessageStored(kept)
-            raise ProviderError(_broken(self.endpoint.name, kept is not None))
+            broken = f"{self.endpoint.name} stopped in the middle of its answer."
+            if (kept := self._keep(answer, started, first_token_ms)) is None:
+                raise ProviderError(f"{broken} Nothing was said yet; ask again.")
+            yield MessageStored(kept)
+            raise ProviderError(f"{broken} {_KEPT}")
         for notice in model_call.notices:
             yield Notice(notice)
         message = self._store(answer, started, first_token_ms)
@@ -254,7 +258,7 @@ class Agent:
 
     def _made_client(self) -> OpenAI:
         if self._client is None:
-            self._client = village.client() if self.endpoint.is_demo else providers.client(self.endpoint)
+            self._client = village_model.client() if self.endpoint.is_demo else providers.client(self.endpoint)
         return self._client
 
     # ------------------------------------------------------------ the tools of one step
@@ -340,12 +344,3 @@ def _results_of_stopped(waiting: Sequence[Call], *, is_running: bool) -> list[Me
 def _finished(message: Message | None, *, interrupted: bool) -> Finished:
     reason = message.get("finish_reason") if message else None
     return Finished(content.text(message) if message else "", message, interrupted, reason)
-
-
-def _broken(where: str, was_kept: bool) -> str:
-    if was_kept:
-        return (
-            f"The connection to {where} ended in the middle of the answer; what was said is saved, marked as "
-            "interrupted. Ask again to have it answered anew."
-        )
-    return f"The connection to {where} ended before an answer. Your prompt is saved; ask again."

@@ -86,8 +86,9 @@ def choose(
     if not any((model, base_url, api_key, env_url, env_key, env_model)):
         return Endpoint(model=DEMO_MODEL)
     url = _checked((base_url or env_url or OPENAI_URL).strip())
+    api_key = _checked_key(api_key)
     own = [address.rstrip("/") for address in (env_url, OPENAI_URL) if address]
-    key = api_key or (env_key if url in own else None)
+    key = api_key or (_checked_key(env_key) if url in own else None)
     if base_url and base_url.rstrip("/") != (env_url or "").rstrip("/"):
         env_model = None  # the name of a model on another server
     return Endpoint(url, model or env_model or (OPENAI_MODEL if url == OPENAI_URL else ""), key)
@@ -106,6 +107,14 @@ def _checked(url: str) -> str:
     return url.rstrip("/")
 
 
+def _checked_key(key: str | None) -> str | None:
+    """``key`` without blanks around it; refused before it could be quoted in an error of the network's."""
+    key = (key or "").strip()
+    if not all("!" <= char <= "~" for char in key):
+        raise ProviderError("The API key holds a character that no key has (a blank, an accent?). Paste it again.")
+    return key or None
+
+
 def is_loopback(url: str) -> bool:
     """True if ``url`` names this machine."""
     host = urlsplit(url).hostname or ""
@@ -119,7 +128,7 @@ def is_loopback(url: str) -> bool:
 
 
 def client(endpoint: Endpoint) -> OpenAI:
-    """A new ``openai`` client for ``endpoint``, which is not the demo: ``village.client`` makes that one."""
+    """A new ``openai`` client for ``endpoint``, which is not the demo: ``village_model`` has that one."""
     import httpx2
     from openai import OpenAI
 
@@ -194,8 +203,11 @@ _REFUSED = {
 }
 
 
-def problem(error: Exception, endpoint: Endpoint) -> ProviderError:
-    """``error`` as one sentence with what to do; the server's own words where it sent some, the key never."""
+def problem(error: Exception, endpoint: Endpoint, *, has_begun: bool = False) -> ProviderError:
+    """``error`` as one sentence with what to do; the server's own words where it sent some, the key never.
+
+    ``has_begun``: the server was answering already.
+    """
     import httpx2
     import openai
 
@@ -211,6 +223,9 @@ def problem(error: Exception, endpoint: Endpoint) -> ProviderError:
             text = f"{where} has no model {endpoint.model!r}, or is no Chat Completions address (404). Choose another"
         elif status == 404:
             text = f"{where} is not there (404). {_IS_IT_V1}"
+        elif status == 400 and _is_too_long(said):
+            text = f"The conversation is too long for this model (400). Fork from an earlier message{said}"
+            return ProviderError(f"{text}.", status=status)
         elif status >= 500:
             text = f"{where} failed ({status}). Try again in a moment"
         else:
@@ -218,10 +233,16 @@ def problem(error: Exception, endpoint: Endpoint) -> ProviderError:
         return ProviderError(f"{text}{said}.", status=status)
     if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | OSError):
         cause = _deepest(error)
+        if has_begun:
+            return ProviderError(f"The connection to {where} broke ({cause}).")
         return ProviderError(f"{where} cannot be reached ({cause}). Start that server, or check the address.")
     if isinstance(error, openai.APIError):
         return ProviderError(f"{where} reported an error{_said(error, endpoint)}. Try again.")
     return ProviderError(f"{where} sent what is no Chat Completions stream ({type(error).__name__}). {_IS_IT_V1}.")
+
+
+def _is_too_long(said: str) -> bool:
+    return "context" in said and any(word in said for word in ("length", "size", "window", "exceed", "maximum"))
 
 
 def _said(error: Any, endpoint: Endpoint) -> str:
@@ -271,13 +292,16 @@ class ModelCall:
         import openai
 
         _thread.call = self
+        has_begun = False
         try:
             stream = self._open()
             self._response = getattr(stream, "response", None)
-            with stream:
-                yield from self._read(stream)
+            with contextlib.closing(stream):
+                for chunk in self._read(stream):
+                    has_begun = True
+                    yield chunk
         except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError) as error:
-            raise problem(error, self.endpoint) from error
+            raise problem(error, self.endpoint, has_begun=has_begun) from error
         finally:
             _thread.call = None
 

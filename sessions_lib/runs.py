@@ -116,7 +116,9 @@ class Run:
         self._changed = threading.Condition()
         self._ended = threading.Event()
         self._stop = Stop()
-        self._version, self._state, self._error = 0, "running", None  # type: tuple[int, State, str | None]
+        self._version = 0
+        self._state: State = "running"
+        self._error: str | None = None
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._steps: list[LiveStep] = []

@@ -411,7 +411,7 @@ def test_a_call_that_was_cut_is_kept_as_text_and_neither_stored_as_a_call_nor_ru
 def test_a_broken_stream_keeps_what_was_said_marked_as_interrupted(tmp_path: Path, end: list[Any]) -> None:
     with ModelServer(Reply([chunk({"content": "The tide "}), chunk({"content": "turns at"}), *end])) as server:
         agent = agent_on(server, tmp_path)
-        with pytest.raises(ProviderError):
+        with pytest.raises(ProviderError, match=r"\. What was said is saved, marked as interrupted\. Ask again"):
             agent.chat("When?")
         agent.chat("So?")
 
@@ -557,6 +557,25 @@ def test_a_refused_request_is_one_sentence_with_what_to_do(tmp_path: Path, code:
 
     assert caught.value.status == code
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words", ["This model's maximum context length is 8192 tokens", "the request exceeds the available context size"]
+)
+def test_a_conversation_that_is_too_long_says_so(tmp_path: Path, words: str) -> None:
+    with ModelServer(status(400, words)) as server:
+        agent = agent_on(server, tmp_path)
+        with pytest.raises(ProviderError, match=r"too long for this model \(400\)\. Fork from an earlier message: "):
+            agent.chat("Tide?")
+
+
+@pytest.mark.parametrize("key", ["sk-a\nb", "sk-ä", "sk a", "sk-\ud800"])
+def test_what_cannot_be_a_key_is_refused_before_it_is_sent_and_not_quoted(tmp_path: Path, key: str) -> None:
+    with ModelServer() as server, pytest.raises(ProviderError, match="Paste it again") as caught:
+        agent_on(server, tmp_path, api_key=key)
+
+    assert "sk" not in str(caught.value)
+    assert server.requests == []
 
 
 def test_no_error_holds_the_key(tmp_path: Path) -> None:

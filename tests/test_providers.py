@@ -131,9 +131,23 @@ def test_a_client_made_elsewhere_is_used_as_it_is(tmp_path: Path) -> None:
     assert (server.keys, server.requests[0]["model"]) == (["Bearer own"], "mine")
 
 
-KEYS = (
-    "choices delta content tool_calls function index id name arguments usage model finish_reason object error message"
-).split()
+KEYS = [
+    "choices",
+    "delta",
+    "content",
+    "tool_calls",
+    "function",
+    "index",
+    "id",
+    "name",
+    "arguments",
+    "usage",
+    "model",
+    "finish_reason",
+    "object",
+    "error",
+    "message",
+]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 10**20) | st.floats(allow_nan=False) | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import Agent, Session, SessionManager, village
+from sessions_lib import Agent, Session, SessionManager, village, village_model
 
 # Pi's session management, sections 1 to 6, word for word but for the name of the package.
 ONE = """
@@ -278,7 +278,7 @@ def stubs() -> dict[str, Any]:
     from sessions_lib.calls import Call
 
     def chat(messages: list[dict[str, Any]]) -> dict[str, Any]:
-        said = village.reply(messages, ["talk_to", "buy"])
+        said = village_model.reply(messages, ["talk_to", "buy"])
         if not said.tool:
             return {"finish_reason": "stop", "message": {"role": "assistant", "content": said.text}}
         function = {"name": said.tool, "arguments": json.dumps(said.arguments)}

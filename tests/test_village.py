@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_lib import Agent, SessionManager, tools, village
+from sessions_lib import Agent, SessionManager, tools, village, village_model
 from sessions_lib.calls import Call
 from sessions_lib.content import as_text
 from sessions_lib.tools import History
@@ -28,7 +28,7 @@ def _no_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def player(folder: Path, session_id: str = "quest-1") -> Agent:
-    return Agent(session_id=session_id, model="demo", client=village.client(pause_s=0), save_dir=folder)
+    return Agent(session_id=session_id, model="demo", client=village_model.client(pause_s=0), save_dir=folder)
 
 
 def tool_steps(agent: Agent) -> list[tuple[str, str]]:
@@ -171,7 +171,7 @@ def test_other_questions_about_the_village_are_played_too(tmp_path: Path) -> Non
 
 
 def test_without_tools_it_says_so_instead_of_pretending(tmp_path: Path) -> None:
-    agent = Agent(session_id="a", model="demo", client=village.client(pause_s=0), tools=[], save_dir=tmp_path)
+    agent = Agent(session_id="a", model="demo", client=village_model.client(pause_s=0), tools=[], save_dir=tmp_path)
 
     assert "no tool" in agent.chat(DAY_1)
     assert "no tool" in agent.chat("Buy a rope")
@@ -190,8 +190,8 @@ def test_any_prompts_end_in_an_answer_and_depend_on_nothing_else(prompts: list[s
     for prompt in prompts:
         history.append({"role": "user", "content": prompt})
         for _ in range(4):
-            reply = village.reply(history, offered)
-            assert village.reply(list(history), offered) == reply
+            reply = village_model.reply(history, offered)
+            assert village_model.reply(list(history), offered) == reply
             if not reply.tool:
                 break
             call_id = f"c{len(history)}"
@@ -208,11 +208,11 @@ def test_any_prompts_end_in_an_answer_and_depend_on_nothing_else(prompts: list[s
 
 def test_the_answer_streams_in_pieces_and_reports_what_it_counted(tmp_path: Path) -> None:
     asked = {"model": "demo", "messages": [{"role": "user", "content": "Hello"}], "tools": []}
-    chunks = list(village.chunks(asked))
+    chunks = list(village_model.chunks(asked))
     texts = [choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"]]
 
     assert len(chunks) > 20
-    assert "".join(texts) == village.reply(asked["messages"], []).text
+    assert "".join(texts) == village_model.reply(asked["messages"], []).text
     assert chunks[-1]["usage"]["total_tokens"] == (
         chunks[-1]["usage"]["prompt_tokens"] + chunks[-1]["usage"]["completion_tokens"]
     )
