@@ -27,9 +27,9 @@ def picked(what: dict[str, Any]) -> None:
     if act == "open":
         st.session_state.compare_go = links.to_chat(str(session), at if isinstance(at, int) else None)
     elif act == "turn" and isinstance(what.get("turn"), int):
-        st.query_params["turn"] = str(what["turn"])
+        comparing.note(now, turn=str(what["turn"]))
     elif act == "shared":
-        st.query_params["start"] = "closed" if st.query_params.get("start") == "open" else "open"
+        comparing.note(now, start=None if st.query_params.get("start") == "open" else "open")
     elif act == "rows":
         st.session_state.compare_rows = st.session_state.get("compare_rows", MOST_ROWS) + MOST_ROWS
     elif act == "base":
@@ -56,7 +56,7 @@ with folder.errors_told():
     comparing.widen(len(shown))
     before = comparing.stamps(shown)
     with st.container(horizontal=True, vertical_alignment="center", key="compare_bar"):
-        view, order = comparing.view(VIEWS), comparing.order()
+        view, order = comparing.view(VIEWS, shown), comparing.order(shown)
         comparison, faults = comparing.load(shown, order)
         comparing.exports(comparison)
     branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)

@@ -1,0 +1,311 @@
+"""Compare in a real Chromium: what a person sees, clicks, keeps and hands on."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sessions_lib import SessionManager
+
+MAP, GRID = ".st-key-compare_map", ".st-key-compare_grid"
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def answer(text, tokens=10, **more):
+    return {
+        "role": "assistant",
+        "content": text,
+        "usage": {"prompt_tokens": 20, "completion_tokens": tokens},
+        "duration_ms": 500,
+        **more,
+    }
+
+
+def calling(name, arguments):
+    made = [{"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}]
+    return answer(None, 5, tool_calls=made)
+
+
+def result(text, **more):
+    return {"role": "tool", "tool_call_id": "c1", "name": "t", "content": text, **more}
+
+
+NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)> **bold** $x$ :red[y] \u202eexe"
+
+
+@pytest.fixture(scope="module")
+def sessions(module_app):
+    """A family of four, one session beside it, and one that has hostile texts and names."""
+    manager = SessionManager(module_app.folder)
+    a = manager.create("The way into the Cave of Echoes", session_id="quest-1")
+    a.extend([user("Find out what it takes."), calling("buy", '{"item":"torch"}'), result("5 gold.", effect=True)])
+    a.append(answer("You need a torch and a key.", 12))
+    b, c = a.fork("quest-2", title="What if the key does not fit?"), a.fork("quest-3", title="Ask the elder")
+    a.extend([user("I have the key."), calling("talk_to", '{"npc":"guard"}'), result("Pass.")])
+    a.extend([answer("Go to the gate at dawn and light the torch.", 30), user("And then?"), answer("Leave at once.")])
+    b.extend([user("The key is lost."), calling("talk_to", '{"npc":"elder"}'), result("There is a well.")])
+    b.extend([answer("Go to the well at dawn and light the torch.", 40), user("And then?"), answer("Leave at once.")])
+    b.extend([user("How much gold is left?"), answer("Seven.", 3)])
+    c.extend([user("What waits inside?"), answer("A keeper who never lies.", 20)])
+    d = b.fork("quest-4", title="Sell the amulet")
+    d.extend([user("Sell it."), answer("Forty gold.", 4)])
+    nasty = manager.create(NASTY, session_id="nasty", tags=["<b>"])
+    nasty.extend([user(NASTY), answer(NASTY)])
+    manager.create("Plan a walk", session_id="walk").extend([user("Coast or hills?"), answer("Coast.", 2)])
+    return manager
+
+
+def heads(page):
+    return [text.strip() for text in page.locator(f"{GRID} .head .title").all_inner_texts()]
+
+
+def query(page):
+    return dict(re.findall(r"[?&](\w+)=([^&]*)", page.url))
+
+
+def test_the_page_is_ready_without_a_choice(app, sessions):
+    page = app.open("/compare")
+
+    assert heads(page) == ["What if the key does not fit?", "Sell the amulet"]
+    assert page.title() == "Compare · Forkbook"
+
+
+def test_swap_turns_the_comparison_round(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    page.locator(".st-key-compare_swap button:visible").click()
+    page.wait_for_function("location.search.includes('a=quest-2')")
+    app.settle(page)
+
+    assert heads(page) == ["What if the key does not fit?", "The way into the Cave of Echoes"]
+
+
+def test_a_dot_of_the_map_opens_a_card_that_puts_its_branch_in(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    page.locator(f"{MAP} .hit[data-id=quest-3]").click()
+    page.locator(f"{MAP} .card button[data-act=add]").click()
+    page.wait_for_function("location.search.includes('c=quest-3')")
+    app.settle(page)
+
+    assert heads(page) == ["The way into the Cave of Echoes", "What if the key does not fit?", "Ask the elder"]
+
+
+def test_the_map_is_worked_by_keyboard_alone(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-4")
+
+    page.locator(f"{MAP} .hit[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    focused = page.evaluate(
+        "(() => { let e = document.activeElement; while (e.shadowRoot) e = e.shadowRoot.activeElement;"
+        " return e.dataset.id; })()"
+    )
+    page.keyboard.press("Enter")
+    page.locator(f"{MAP} .card button[data-act=second]").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"location.search.includes('b={focused}')")
+
+    assert focused in ("quest-2", "quest-3")
+
+
+def test_escape_closes_the_card(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    page.locator(f"{MAP} .hit[data-id=quest-3]").click()
+    page.locator(f"{MAP} .card").wait_for()
+    page.keyboard.press("Escape")
+
+    assert page.locator(f"{MAP} .card").count() == 0
+
+
+def test_a_turn_is_opened_in_chat_from_the_map(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    page.locator(f"{MAP} .hit[data-id=quest-2][data-turn='3']").click()
+    page.locator(f"{MAP} .card button[data-act=open]").click()
+    page.wait_for_function("location.pathname == '/chat'")
+
+    assert query(page) == {"session": "quest-2", "message": "9"}
+
+
+def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    assert page.locator(f"{GRID} .row .column.gap").all_inner_texts() == ["no turn 4 in A"]
+    assert page.locator(f"{GRID} .mark").all_inner_texts() == ["gate", "well"]
+    figures = page.locator(f"{GRID} .figures tr").nth(2)
+    assert [text.split("\n")[0] for text in figures.locator(".delta").all_inner_texts()] == [
+        "+1 vs A",
+        "+1 vs A",
+        "+20 vs A",
+        "+13 vs A",
+        "+0.5 s vs A",
+        "= A",
+        "= A",
+        "+1 vs A",
+    ]
+    assert page.locator(f"{GRID} .fork").inner_text() == "Forked after message 4: different prompts"
+    assert page.locator(f"{GRID} .effects li").all_inner_texts() == ['buy(item="torch")']
+    assert "arguments changed" in page.locator(f"{GRID} .chip").all_inner_texts()
+
+
+def test_turns_beside_each_other_are_equally_high(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    heights = page.evaluate(
+        f"""() => [...document.querySelector('{GRID}').querySelectorAll('*')]
+        .map(e => e.shadowRoot).filter(Boolean)
+        .flatMap(root => [...root.querySelectorAll('.row')])
+        .map(row => [...row.querySelectorAll('.column')].map(c => Math.round(c.getBoundingClientRect().height)))"""
+    )
+
+    assert len(heights) == 3
+    assert all(len(set(row)) == 1 for row in heights)
+
+
+def test_only_changes_folds_what_is_the_same_until_it_is_opened(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2&view=changes")
+    fold = page.locator(f"{GRID} .fold")
+
+    assert fold.all_inner_texts() == ["▶Turn 3 is the same"]
+    assert page.get_by_text("Leave at once.").count() == 0
+    fold.click()
+
+    assert page.get_by_text("Leave at once.").count() == 2
+
+
+def test_aligned_shows_texts_without_marks(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2&view=aligned")
+
+    assert page.locator(f"{GRID} .mark").count() == 0
+    assert page.get_by_text("Go to the well at dawn and light the torch.").count() == 1
+
+
+def test_the_shared_start_is_one_line_that_opens(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+    line = page.locator(f"{GRID} .shared > button")
+
+    assert "4 messages · 17 tokens · identical" in line.inner_text()
+    assert page.locator(f"{GRID} .said").count() == 0
+    line.click()
+    page.locator(f"{GRID} .shared .said").wait_for()
+
+    assert "Find out what it takes." in page.locator(f"{GRID} .shared .said").inner_text()
+    assert query(page)["start"] == "open"
+
+
+def test_a_tool_call_opens_to_arguments_and_result_in_every_branch(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+
+    page.locator(f"{GRID} .step").first.click()
+
+    assert page.locator(f"{GRID} .detail-box").count() == 2
+    assert "There is a well." in page.locator(f"{GRID} .detail-box").nth(1).inner_text()
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_three_and_four_branches_stand_side_by_side(app, sessions, count):
+    names = ["quest-1", "quest-2", "quest-3", "quest-4"][:count]
+    page = app.open("/compare?" + "&".join(f"{letter}={name}" for letter, name in zip("abcd", names, strict=False)))
+
+    boxes = [head.bounding_box() for head in page.locator(f"{GRID} .head").all()]
+    assert len(boxes) == count
+    assert len({round(box["y"]) for box in boxes}) == 1
+    assert page.locator(f"{GRID} .figures tr").count() == count + 1
+    assert page.locator(".st-key-compare_add").count() == (1 if count == 3 else 0)
+
+
+def test_heads_stay_in_sight(app, sessions):
+    page = app.open("/compare?a=quest-1&b=quest-2")
+    page.set_viewport_size({"width": 1280, "height": 500})
+
+    page.locator(f"{GRID} .row").last.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+
+    top = page.locator(f"{GRID} .heads").bounding_box()["y"]
+    header = page.get_by_test_id("stHeader").bounding_box()
+    assert abs(top - (header["y"] + header["height"])) < 3
+
+
+def test_a_link_reopens_everything_in_a_fresh_browser(app, sessions):
+    first = app.open("/compare?a=quest-1&b=quest-2&view=aligned")
+    first.locator(f"{GRID} .row .number button").nth(1).click()
+    first.wait_for_function("location.search.includes('turn=3')")
+
+    second = app.open("/compare" + first.url.split("/compare")[1])
+
+    assert query(second) == {"a": "quest-1", "b": "quest-2", "view": "aligned", "turn": "3"}
+    assert second.locator(f"{GRID} .row.here").get_attribute("data-turn") == "3"
+    assert second.locator(f"{GRID} .mark").count() == 0
+
+
+def test_the_export_opens_as_a_file_and_runs_nothing(app, sessions, tmp_path):
+    page = app.open("/compare?a=quest-1&b=nasty")
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as waiting:
+        page.locator(".st-key-compare_export_html button").click()
+    saved = tmp_path / "compare.html"
+    waiting.value.save_as(saved)
+
+    kept = page.context.new_page()
+    alerts = []
+    kept.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
+    kept.goto(saved.as_uri())
+
+    assert "<script>alert(1)</script>" in kept.locator("main").inner_text()
+    assert kept.locator("img, script").count() == 0
+    assert alerts == []
+    with page.expect_download() as waiting:
+        page.locator(".st-key-compare_export_md button").click()
+    assert Path(waiting.value.path()).read_text().startswith("# Comparison\n")
+
+
+def test_hostile_texts_and_names_are_shown_as_typed(app, sessions):
+    page = app.open("/compare?a=nasty&b=walk")
+
+    assert "<script>alert(1)</script>" in page.locator(f"{GRID} .cell.answer").first.inner_text()
+    assert "⟦U+202E⟧exe" in page.locator(f"{GRID} .cell.answer").first.inner_text()
+    assert page.locator(f"{GRID} img, {GRID} script, {GRID} strong, {MAP} img").count() == 0
+    assert any("share no start" in text for text in page.get_by_test_id("stCaptionContainer").all_inner_texts())
+
+
+def test_the_page_follows_what_another_program_writes(app, sessions):
+    sessions.fork("quest-3", "followed", title="Written meanwhile")
+    page = app.open("/compare?a=quest-3&b=followed")
+
+    sessions.open("followed").extend([user("Something new was asked"), answer("It is here.")])
+
+    page.locator(f"{GRID} .cell.prompt", has_text="Something new was asked").wait_for(timeout=30_000)
+    sessions.delete("followed")
+
+
+def test_thirty_branches_are_readable_and_scroll_to_those_compared(serve):
+    app = serve()
+    manager = SessionManager(app.folder)
+    root = manager.create("Design a user authentication system", session_id="auth")
+    for number in range(6):
+        root.extend([user(f"Question {number}"), answer(f"Answer {number}", 10 * number)])
+    long = "JWT with short lived access tokens and rotation of the refresh token at each use, revoked on reuse"
+    for number in range(29):
+        fork = root.fork(f"auth-{number}", at=2 * (number % 6) + 2, title=f"{long} {number}")
+        fork.extend([user("And now?"), answer("Now this.", 5)])
+    page = app.open("/compare?a=auth&b=auth-24")
+
+    names = page.locator(f"{MAP} text.name")
+    assert names.count() == 30
+    shown = names.nth(5).evaluate("node => node.firstChild.textContent")
+    assert shown.endswith("…")
+    assert long.startswith(shown[:-1])
+    assert long[len(shown) - 1] == " "
+    assert names.nth(5).locator("title").text_content().startswith(long)
+    box, lane = page.locator(f"{MAP} .scroll").bounding_box(), page.locator(f"{MAP} g.lane[data-id=auth-24] text.name")
+    assert box["height"] < 340
+    page.get_by_role("button", name="Show all lanes").click()
+
+    assert page.locator(f"{MAP} .scroll").bounding_box()["height"] > 700
+    assert lane.is_visible()
