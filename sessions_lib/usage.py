@@ -51,6 +51,8 @@ class Totals:
 
 
 def _count(value: Any) -> int | None:
+    if type(value) is int:
+        return value if 0 <= value < 10**18 else None
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, str):
@@ -62,10 +64,12 @@ def _count(value: Any) -> int | None:
 
 def _first(usage: Mapping[str, Any], *paths: str) -> int | None:
     for path in paths:
-        value: Any = usage
-        for key in path.split("."):
-            value = value.get(key) if isinstance(value, dict) else None
-        if (found := _count(value)) is not None:
+        value: Any = usage.get(path)
+        if value is None and "." in path:
+            value = usage
+            for key in path.split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+        if value is not None and (found := _count(value)) is not None:
             return found
     return None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessions_lib import content, jsonl, usage
+from sessions_lib import content, jsonl
 from sessions_lib.content import Message
 from sessions_lib.importers.imported import ImportReport, as_call, set_usage
 
@@ -104,6 +104,11 @@ def arguments(given: Any) -> str:
     return given if isinstance(given, str) else jsonl.encode({} if given is None else given).decode()
 
 
+def _output(reported: Mapping[str, Any]) -> float:
+    count = reported.get("output_tokens")
+    return count if isinstance(count, int | float) else -1
+
+
 @dataclass(slots=True)
 class Answer:
     """One answer put together from its lines; ``message`` is the message, filled as they come."""
@@ -155,12 +160,10 @@ class Answer:
             self.others.append(dict(block))
 
     def _take_usage(self, reported: Any, model: Any) -> None:
-        if not isinstance(reported, Mapping) or model == "<synthetic>" or reported == self.reported:
+        if not isinstance(reported, dict) or model == "<synthetic>":
             return
-        found = usage.parse(reported)
-        known = usage.parse(self.reported)
-        if found is not None and (known is None or (found.output or 0) >= (known.output or 0)):
-            self.reported = dict(reported)
+        if self.reported is None or _output(reported) >= _output(self.reported):
+            self.reported = reported
 
     def finish(self, report: ImportReport) -> None:
         """Fill the message from all that was taken in."""
