@@ -329,7 +329,7 @@ def test_parts_are_shown_and_other_servers_are_only_named(open_page, folder):
 
     assert not page.exception
     assert texts(page) == ["What is this?", "bare string"]
-    assert len(page.get("imgs")) == 1
+    assert len(page.get("image")) == 1
     captions = " ".join(one.value for one in page.caption)
     for placeholder in ("image on another server", "example", "image\\/png", "audio wav", "file f1", "mystery"):
         assert placeholder in captions
