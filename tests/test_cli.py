@@ -47,11 +47,6 @@ def test_every_command_has_help_with_an_example_and_takes_a_folder(terminal: Ter
     assert "\n" not in first, "the first paragraph is one sentence on one line"
 
 
-@pytest.mark.parametrize("name", commands.COMMANDS)
-def test_every_command_stands_in_the_readme(name: str) -> None:
-    assert f"`forkbook {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 def test_no_arguments_and_unknown_ones_are_called_wrongly(terminal: Terminal) -> None:
     for arguments in (
         [],
