@@ -1,0 +1,502 @@
+"""Chat in a real browser: answers that outlive the page, and what a person sees and presses."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from sessions_lib import SessionManager
+from tests.model_server import DROP, SILENCE, ModelServer, Reply, ask, chunk, say, usage_chunk
+from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, write
+
+LONG = " ".join(f"word{number}" for number in range(60))
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def said(path):
+    return [message.get("content") for message in lines(path)]
+
+
+def wait_until(claim, seconds=20.0):
+    """Look until ``claim`` holds; a fact on disk has no element to wait for."""
+    deadline = time.monotonic() + seconds
+    while not claim():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def prompt(page):
+    return page.get_by_test_id("stChatInputTextArea")
+
+
+def send(page, text):
+    prompt(page).fill(text)
+    prompt(page).press("Enter")
+
+
+def live(page):
+    return page.locator(".st-key-chat-watched")
+
+
+@pytest.fixture
+def model():
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def notebook(serve, model):
+    """An app whose environment names the model server, with the session ``a``."""
+    app = serve(OPENAI_BASE_URL=model.url, OPENAI_API_KEY="sk-test", OPENAI_MODEL="tiny")
+    write(app.folder / "a.jsonl", LIGHTHOUSES, GULL)
+    return app
+
+
+def slow(text=LONG, pause_s=0.05):
+    return say(text, pause_s=pause_s)
+
+
+# ---------------------------------------------------------------- runs belong to the server
+
+
+def test_a_reload_in_mid_answer_goes_on_with_the_same_answer(notebook, model):
+    model.queue = [slow()]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("word5", timeout=15_000)
+
+    page.reload()
+
+    expect(live(page)).to_contain_text("word10", timeout=15_000)
+    expect(page.get_by_text("11 in · 4 out")).to_be_visible(timeout=20_000)
+    assert said(notebook.folder / "a.jsonl")[2:] == ["Tell me", LONG]
+    assert len(model.requests) == 1
+
+
+def test_a_second_tab_and_another_visitor_see_the_answer_grow(notebook, model):
+    model.queue = [slow()]
+    page = notebook.open("/chat?session=a")
+    tab = notebook.open("/chat?session=a", beside=page)
+    visitor = notebook.open("/chat?session=a")
+
+    send(page, "Tell me")
+
+    for watcher in (page, tab, visitor):
+        expect(live(watcher)).to_contain_text("word8", timeout=15_000)
+    for watcher in (page, tab, visitor):
+        expect(watcher.get_by_text("11 in · 4 out")).to_be_visible(timeout=20_000)
+    assert said(notebook.folder / "a.jsonl")[2:] == ["Tell me", LONG]
+    assert len(model.requests) == 1
+
+
+def test_stop_ends_a_silent_provider_and_keeps_what_was_said(notebook, model):
+    model.queue = [Reply([chunk({"content": "Half an answer"}), SILENCE])]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("Half an answer", timeout=15_000)
+
+    page.get_by_role("button", name="Stop").click()
+
+    expect(page.get_by_text("stopped before its end").first).to_be_visible(timeout=10_000)
+    last = lines(notebook.folder / "a.jsonl")[-1]
+    assert (last["content"], last["interrupted"]) == ("Half an answer", True)
+    assert model.wait_aborted()
+
+
+def test_the_escape_key_stops(notebook, model):
+    model.queue = [Reply([chunk({"content": "Half"}), SILENCE])]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("Half", timeout=15_000)
+
+    page.locator("body").press("Escape")
+
+    expect(page.get_by_text("stopped before its end").first).to_be_visible(timeout=10_000)
+
+
+def test_buttons_and_other_pages_do_not_touch_the_answer(notebook, model):
+    model.queue = [slow()]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("word3", timeout=15_000)
+
+    page.get_by_test_id("stMainBlockContainer").get_by_text("Focused", exact=True).click()
+    expect(live(page)).to_contain_text("word12", timeout=15_000)
+    page.get_by_role("link", name="Home").click()
+    expect(page.get_by_role("heading", name="Forkbook")).to_be_visible(timeout=15_000)
+    page.get_by_role("link", name="Chat", exact=True).first.click()
+
+    expect(page.get_by_text("word59")).to_be_visible(timeout=20_000)
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+    assert said(notebook.folder / "a.jsonl")[2:] == ["Tell me", LONG]
+    assert len(model.requests) == 1
+
+
+def test_a_closed_tab_does_not_end_the_answer(notebook, model):
+    model.queue = [slow(pause_s=0.03)]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("word3", timeout=15_000)
+
+    page.close()
+
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+    assert said(notebook.folder / "a.jsonl")[2:] == ["Tell me", LONG]
+
+
+def test_two_tabs_that_send_at_once_store_one_prompt_and_keep_the_other_text(notebook, model):
+    model.queue = [slow(pause_s=0.03)]
+    first = notebook.open("/chat?session=a")
+    second = notebook.open("/chat?session=a")
+    prompt(first).fill("from the first")
+    prompt(second).fill("from the second")
+
+    prompt(first).press("Enter")
+    prompt(second).press("Enter")
+
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+    expect(second.get_by_text("Your text was not sent")).to_be_visible(timeout=15_000)
+    expect(second.get_by_test_id("stCode").filter(has_text="from the second")).to_be_visible()
+    assert said(notebook.folder / "a.jsonl")[2:] == ["from the first", LONG]
+
+
+def test_enter_pressed_three_times_sends_once(notebook, model):
+    model.queue = [slow(pause_s=0.03)]
+    page = notebook.open("/chat?session=a")
+    prompt(page).fill("Tell me")
+
+    for _ in range(3):
+        prompt(page).press("Enter", no_wait_after=True)
+
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+    assert said(notebook.folder / "a.jsonl")[2:] == ["Tell me", LONG]
+    assert len(model.requests) == 1
+
+
+def test_a_stream_that_breaks_keeps_what_was_said_and_can_be_tried_again(notebook, model):
+    model.queue = [Reply([chunk({"content": "Half an answer"}), DROP])]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+
+    page.get_by_role("button", name="Try again").click(timeout=15_000)
+
+    expect(page.get_by_text("Yes.", exact=True)).to_be_visible(timeout=15_000)
+    stored = lines(notebook.folder / "a.jsonl")[2:]
+    assert [message["content"] for message in stored] == ["Tell me", "Half an answer", "Yes."]
+    assert stored[1]["interrupted"] is True
+
+
+def test_a_server_killed_in_mid_run_shows_what_was_saved_and_offers_to_go_on(notebook, model):
+    model.queue = [ask(("c1", "talk_to", {"npc": "elder"})), Reply([chunk({"content": "Half"}), SILENCE])]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("Half", timeout=15_000)
+
+    notebook.kill()
+    notebook.start()
+    notebook.go(page, "/chat?session=a")
+
+    expect(page.get_by_text("Tell me")).to_be_visible()
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_text("Yes.", exact=True)).to_be_visible(timeout=15_000)
+    roles = [message["role"] for message in lines(notebook.folder / "a.jsonl")]
+    assert roles == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+
+
+def test_several_sessions_are_answered_at_once(notebook, model):
+    write(notebook.folder / "b.jsonl", TALLER, METRES)
+    model.queue = [slow(), slow()]
+    first, second = notebook.open("/chat?session=a"), notebook.open("/chat?session=b")
+
+    send(first, "Tell me")
+    send(second, "Tell me too")
+
+    for page in (first, second):
+        expect(live(page)).to_contain_text("word5", timeout=15_000)
+    for session in "ab":
+        wait_until(lambda session=session: len(lines(notebook.folder / f"{session}.jsonl")) == 4)
+
+
+def test_a_dialog_works_while_an_answer_is_written(notebook, model):
+    model.queue = [slow(pause_s=0.1)]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text("word2", timeout=15_000)
+
+    page.locator(".st-key-chat-settings button").click()
+    page.get_by_role("dialog").get_by_label("System prompt").fill("Be brief.")
+    page.get_by_role("dialog").get_by_role("button", name="Save").click()
+
+    wait_until(lambda: SessionManager(notebook.folder).open("a").meta.get("system") == "Be brief.")
+    expect(page.get_by_text("word59")).to_be_visible(timeout=20_000)
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+
+
+def test_tools_that_changed_nothing_and_tools_that_did_are_one_line_each(notebook, model):
+    page = notebook.open("/chat?session=a")
+    page.locator(".st-key-chat-settings button").click()
+    dialog = page.get_by_role("dialog")
+    for name in ("talk_to", "buy"):
+        dialog.get_by_text(name).first.click()
+        notebook.settle(page)
+    dialog.get_by_role("button", name="Save").click()
+    notebook.settle(page)
+    model.queue = [ask(("c1", "talk_to", {"npc": "elder"}), ("c2", "buy", {"item": "torch"})), say("Ready.")]
+
+    send(page, "Get ready")
+
+    expect(page.get_by_text("Ready.", exact=True)).to_be_visible(timeout=15_000)
+    steps = page.locator("[class*=st-key-turn-steps-] summary")
+    expect(steps).to_have_count(2)
+    expect(steps.nth(1)).to_contain_text('buy(item="torch")')
+    steps.nth(1).click()
+    expect(page.locator("[class*=st-key-turn-steps-]").get_by_text("Arguments").nth(1)).to_be_visible()
+
+
+# ---------------------------------------------------------------- what a person sees
+
+
+def test_what_a_message_holds_is_shown_and_nothing_of_it_runs_or_loads(notebook):
+    nasty = (
+        "$x$ :red[x] :smile: :material/home: <script>window.ran=1</script> "
+        "![x](https://evil.example/x.png) <img src=https://evil.example/y.png onerror=window.ran=1>"
+    )
+    write(notebook.folder / "n.jsonl", {"role": "user", "content": nasty}, {"role": "assistant", "content": nasty})
+    (notebook.folder / "n.meta.json").write_text(json.dumps({"title": nasty, "tags": [nasty[:40]]}))
+
+    page = notebook.open("/chat?session=n")
+
+    expect(page.get_by_test_id("stText").filter(has_text=nasty)).to_be_visible()
+    answer = page.locator("[class*=st-key-chat-cell-] .stMarkdown").first.inner_text().replace("\u2060", "")
+    assert answer == nasty
+    assert page.get_by_role("heading", level=1).inner_text().replace("\u2060", "") == nasty
+    assert page.evaluate("window.ran") is None
+    assert page.locator(".katex").count() == 0
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "  \t ",
+        "control \x07 and \x1b[2J",
+        "half \ud83d emoji",
+        "a line\n\nand another",
+        "<b>bold</b> :red[x] $5 and $7",
+    ],
+    ids=["blank", "control", "surrogate", "lines", "marks"],
+)
+def test_a_prompt_is_stored_as_typed(notebook, typed):
+    page = notebook.open("/chat?session=a")
+
+    page.evaluate(
+        "text => { window.typed = text }", typed.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
+    send(page, typed.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    notebook.settle(page)
+
+    if typed.strip():
+        wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+        assert said(notebook.folder / "a.jsonl")[2] == typed.replace("\ud83d", "\ufffd")
+    else:  # the field itself sends no blank prompt
+        assert len(lines(notebook.folder / "a.jsonl")) == 2
+
+
+def test_a_prompt_of_a_megabyte_is_stored_and_shown_shortened(notebook, model):
+    page = notebook.open("/chat?session=a")
+
+    send(page, "y" * 1_000_000)
+
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4, 60)
+    assert said(notebook.folder / "a.jsonl")[2] == "y" * 1_000_000
+    expect(page.get_by_text("of 1,000,000 characters")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("button", name="Download all")).to_be_visible()
+
+
+def test_the_whole_of_a_long_message_can_be_downloaded(notebook):
+    write(notebook.folder / "big.jsonl", {"role": "user", "content": "z" * 15_000_000}, TALLER)
+
+    page = notebook.open("/chat?session=big")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download all").click()
+
+    assert download.value.path().read_bytes() == b"z" * 15_000_000
+
+
+def test_an_export_is_the_session_of_that_moment_and_changes_nothing(notebook):
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(page.get_by_text("Yes.", exact=True)).to_be_visible(timeout=15_000)
+    notebook.settle(page)
+    before = (notebook.folder / "a.jsonl").read_bytes()
+
+    page.locator(".st-key-chat-more button").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export JSON").click()
+
+    exported = json.loads(download.value.path().read_bytes())
+    assert [message["content"] for message in exported["messages"]][2:] == ["Tell me", "Yes."]
+    assert (notebook.folder / "a.jsonl").read_bytes() == before
+    assert "session=a" in page.url
+
+
+def test_three_children_of_one_point_are_one_click_apart(notebook):
+    write(notebook.folder / "p.jsonl", LIGHTHOUSES, GULL, TALLER, METRES)
+    manager = SessionManager(notebook.folder)
+    for number in (1, 2, 3):
+        manager.fork("p", f"way-{number}", at=2, title=f"Way {number}").append(
+            {"role": "user", "content": f"own {number}"}
+        )
+    page = notebook.open("/chat?session=p")
+
+    page.get_by_role("link", name="Way 1").click()
+    expect(page.get_by_text("own 1")).to_be_visible(timeout=15_000)
+    for number in (2, 3):
+        page.get_by_role("button", name="Next fork").click()
+        expect(page.get_by_text(f"own {number}")).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("3/3")).to_be_visible()
+    page.get_by_role("link", name="Back to parent").click()
+
+    expect(page.get_by_text(METRES["content"])).to_be_visible(timeout=15_000)
+
+
+def test_back_and_forward_go_between_sessions(notebook):
+    write(notebook.folder / "b.jsonl", TALLER, METRES)
+    page = notebook.open("/chat?session=a")
+    notebook.go(page, "/chat?session=b")
+
+    page.go_back()
+    expect(page.get_by_text(GULL["content"])).to_be_visible(timeout=15_000)
+    page.go_forward()
+
+    expect(page.get_by_text(METRES["content"])).to_be_visible(timeout=15_000)
+
+
+def test_what_another_program_writes_appears_on_its_own(notebook):
+    page = notebook.open("/chat?session=a")
+
+    SessionManager(notebook.folder).open("a").extend([TALLER, METRES])
+
+    expect(page.get_by_text(METRES["content"])).to_be_visible(timeout=15_000)
+
+
+def test_a_session_deleted_while_it_is_open_is_said_with_a_way_back(notebook):
+    page = notebook.open("/chat?session=a")
+
+    SessionManager(notebook.folder).delete("a")
+
+    expect(page.get_by_role("button", name="Restore it")).to_be_visible(timeout=15_000)
+    page.get_by_role("button", name="Restore it").click()
+    expect(page.get_by_text(GULL["content"])).to_be_visible(timeout=15_000)
+
+
+def test_copying_a_link_puts_one_on_the_clipboard_that_opens_the_turn(notebook):
+    write(
+        notebook.folder / "long.jsonl",
+        *({"role": ("user", "assistant")[i % 2], "content": f"message {i}"} for i in range(200)),
+    )
+    page = notebook.open("/chat?session=long&message=101", permissions=["clipboard-read", "clipboard-write"])
+    cell = page.locator(".st-key-chat-cell-long-100")
+    expect(cell).to_be_in_viewport()
+
+    cell.locator("[class*=st-key-cell-menu-] button").click()
+    page.get_by_role("button", name="Copy link").click()
+    expect(page.get_by_text("Link copied")).to_be_visible()
+    link = page.evaluate("navigator.clipboard.readText()")
+
+    assert re.fullmatch(re.escape(notebook.url) + r"/chat\?session=long&message=101", link)
+
+
+def test_the_outline_jumps_to_any_turn(notebook):
+    write(
+        notebook.folder / "long.jsonl",
+        *({"role": ("user", "assistant")[i % 2], "content": f"message {i}"} for i in range(400)),
+    )
+    page = notebook.open("/chat?session=long")
+
+    page.get_by_role("button", name="Outline").click()
+    page.get_by_label("Find a prompt").fill("message 42")
+    page.get_by_label("Find a prompt").press("Enter")
+    page.get_by_role("button", name="22 message 42").click()
+
+    expect(page.locator(".st-key-chat-cell-long-42")).to_be_in_viewport(timeout=15_000)
+
+
+def test_the_keys_move_focus_fork_and_begin_anew(notebook):
+    page = notebook.open("/chat?session=a")
+
+    page.locator("body").press("Alt+p")
+    assert prompt(page).evaluate("element => element === document.activeElement")
+    page.get_by_role("heading", level=1).click()
+    page.locator("body").press("Alt+f")
+    expect(page.get_by_text("after message 2")).to_be_visible(timeout=15_000)
+    page.locator("body").press("Alt+n")
+
+    expect(page.get_by_role("heading", name="New session")).to_be_visible(timeout=15_000)
+
+
+def test_an_evil_address_makes_no_file(notebook):
+    before = sorted(path.name for path in notebook.folder.iterdir())
+
+    page = notebook.open("/chat?session=../../etc/passwd")
+
+    expect(page.get_by_text("is not a session id")).to_be_visible()
+    assert sorted(path.name for path in notebook.folder.iterdir()) == before
+
+
+def test_a_cold_deep_link_opens_chat_with_its_navigation(serve):
+    app = serve()
+    write(app.folder / "a.jsonl", LIGHTHOUSES, GULL)
+
+    page = app.open("/chat?session=a")
+
+    expect(page.get_by_text(GULL["content"])).to_be_visible()
+    expect(page.get_by_role("link", name="Home")).to_be_visible()
+    assert page.get_by_test_id("stSidebarNav").count() == 0
+
+
+def test_5000_messages_open_with_little_more_than_50(notebook):
+    for count in (50, 5000):
+        write(
+            notebook.folder / f"n{count}.jsonl",
+            *({"role": ("user", "assistant")[i % 2], "content": f"message {i}"} for i in range(count)),
+        )
+    page = notebook.open("/chat?session=a")
+    received = {}
+    for count in (50, 5000):
+        sizes = []
+        page.context.on("page", lambda _: None)
+        other = page.context.new_page()
+        other.on(
+            "websocket", lambda socket, sizes=sizes: socket.on("framereceived", lambda data: sizes.append(len(data)))
+        )
+        notebook.go(other, f"/chat?session=n{count}")
+        expect(other.get_by_text(f"message {count - 1}", exact=True)).to_be_visible(timeout=20_000)
+        received[count] = sum(sizes)
+        other.close()
+
+    assert received[5000] < 150_000
+    assert received[5000] < 1.6 * received[50]
+
+
+def test_usage_is_what_the_provider_reported(notebook, model):
+    model.queue = [
+        Reply(
+            [
+                chunk({"content": "Hi"}),
+                chunk({}, "stop"),
+                usage_chunk({"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}),
+            ]
+        )
+    ]
+    page = notebook.open("/chat?session=a")
+
+    send(page, "Hello")
+
+    expect(page.get_by_text("7 in · 2 out")).to_be_visible(timeout=15_000)
