@@ -302,7 +302,7 @@ class Catalog:
         """
 
         def find(db: sqlite3.Connection) -> Page:
-            clause, values = self._matching(db, asked)
+            clause, values = self.matching(db, asked)
             if order == "family":
                 return _family_page(db, clause, values, offset, limit)
             total = db.execute(f"SELECT count(*) FROM sessions s WHERE {clause}", values).fetchone()[0]
@@ -316,14 +316,14 @@ class Catalog:
         """The ids of all sessions that ``asked`` finds (a blank query: all), newest first."""
 
         def find(db: sqlite3.Connection) -> Ids:
-            clause, values = self._matching(db, asked)
+            clause, values = self.matching(db, asked)
             found = db.execute(f"SELECT s.id FROM sessions s WHERE {clause} ORDER BY s.last_active DESC, s.id", values)
             return [session for (session,) in found]
 
         return self.ask(find)
 
-    def _matching(self, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
-        """The sessions ``asked`` finds as a condition on ``sessions s``."""
+    def matching(self, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+        """The sessions ``asked`` finds as a condition on ``sessions s`` and its values, inside ``ask`` only."""
         if not asked.asks_about_messages:
             return fulltext.session_filter(asked)
         if not asked.needles and not asked.roles:

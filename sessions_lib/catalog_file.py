@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 1
+VERSION = 2
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -50,6 +50,8 @@ CREATE TABLE messages(
   calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER);
 CREATE INDEX messages_by_identity ON messages(identity);
 CREATE INDEX messages_by_session ON messages(session, number);
+CREATE INDEX messages_again ON messages(session) WHERE counts=0;
+CREATE INDEX messages_first_token ON messages(session) WHERE first_token_ms IS NOT NULL;
 CREATE TABLE calls(
   session INTEGER, message INTEGER, position INTEGER, id TEXT, name TEXT, result INTEGER, error INTEGER,
   effect INTEGER, duration_ms INTEGER, PRIMARY KEY(session, message, position)) WITHOUT ROWID;

@@ -1,0 +1,447 @@
+"""Numbers over a folder as pandas frames, straight from the catalog: each message once.
+
+A message that stands in several files (a fork's copied start) counts once, in the session that wrote it; what forks
+send again is told beside it (``Figures.sent_again``) and never added. So a tag's, a model's or a day's tokens are those
+of messages written in its sessions, on it, by it; ``own_…`` and whole columns of ``sessions`` are per file.
+
+Tokens have one meaning for all providers (``usage``): ``input`` is everything sent with the ``cached`` part inside it,
+``output`` everything generated with ``reasoning`` inside it, ``total`` their sum. They are ``Int64``: ``<NA>`` is
+unknown, never 0. ``reported`` of ``answers`` say how many answers reported usage. The dict as reported stays in the
+file. Times are UTC; days are those of ``zone`` (default: this machine's). Durations are milliseconds.
+
+Every function takes a ``Query`` (``query.parse``): its words and session filters choose sessions, its days choose
+messages. A blank query is the whole folder.
+
+Does not draw, and never reads a session's file itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any
+
+import pandas as pd
+
+from sessions_lib import query, times, usage
+from sessions_lib.catalog import Catalog
+from sessions_lib.catalog_rows import QUARTER_US, from_us, to_us
+from sessions_lib.query import Query
+
+ALL = Query()
+TOKENS = ("input", "cached", "output", "reasoning", "total")
+COUNTS = ("messages", "turns", "answers", "reported", "tool_calls", "tool_results", "errors")
+NO_TAG = "untagged"
+NO_MODEL = "unknown model"
+
+_SUMS = ", ".join(f"sum(a.{name})" for name in (*COUNTS, *TOKENS))
+_TIME_COLUMNS = ("created", "last_active", "time")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of a range, each message once.
+
+    ``sessions`` have a message in the range, ``forks`` are those of them that are forks. ``sent_again`` are tokens of
+    copies: beside ``tokens``, never part of them. ``first_token_ms`` is the median over answers that recorded it.
+    """
+
+    sessions: int
+    forks: int
+    messages: int
+    turns: int
+    tokens: usage.Totals
+    sent_again: int | None
+    tool_calls: int
+    tool_results: int
+    errors: int
+    first_token_ms: float | None
+
+    @property
+    def error_rate(self) -> float | None:
+        """The share of tool results that say the tool failed; ``None`` without results."""
+        return self.errors / self.tool_results if self.tool_results else None
+
+
+def figures(catalog: Catalog, asked: Query = ALL) -> Figures:
+    """The figures of what ``asked`` chooses."""
+
+    def count(db: sqlite3.Connection) -> Figures:
+        where, values = _activity(catalog, db, asked)
+        found = db.execute(
+            f"SELECT count(DISTINCT s.n), count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), {_SUMS} "
+            f"FROM activity a JOIN sessions s ON s.n=a.session WHERE {where}",
+            values,
+        ).fetchone()
+        counts = dict(zip((*COUNTS, *TOKENS), found[2:], strict=True))
+        about, bounds = _said(catalog, db, asked)
+        again = db.execute(
+            f"SELECT sum(m.total) FROM messages m JOIN sessions s ON s.n=m.session WHERE m.counts=0 AND {about}", bounds
+        ).fetchone()[0]
+        waits = db.execute(
+            "SELECT m.first_token_ms FROM messages m JOIN sessions s ON s.n=m.session "
+            f"WHERE m.first_token_ms IS NOT NULL AND m.counts=1 AND {about}",
+            bounds,
+        ).fetchall()
+        every, values = _sessions(catalog, db, asked)
+        present = db.execute(
+            f"SELECT count(*), total(s.parent IS NOT NULL) FROM sessions s WHERE {every}", values
+        ).fetchone()
+        number = {name: int(counts[name] or 0) for name in COUNTS}
+        return Figures(
+            sessions=present[0],
+            forks=int(present[1]),
+            messages=number["messages"],
+            turns=number["turns"],
+            tokens=replace(
+                usage.Totals(*(counts[name] for name in TOKENS)), reported=number["reported"], answers=number["answers"]
+            ),
+            sent_again=again,
+            tool_calls=number["tool_calls"],
+            tool_results=number["tool_results"],
+            errors=number["errors"],
+            first_token_ms=statistics.median(wait for (wait,) in waits) if waits else None,
+        )
+
+    return catalog.ask(count)
+
+
+def period_before(asked: Query, zone: tzinfo | None = None, now: datetime | None = None) -> Query | None:
+    """The same query for the period of equal length, in days, before its range; ``None`` for one without a start.
+
+    A range without an end lasts until the end of today (or of the day of ``now``) in ``zone``.
+    """
+    if asked.since is None:
+        return None
+    first = asked.since.astimezone(zone).date()
+    moment = now or times.parse(times.now())
+    assert moment is not None  # the clock's own text is a time
+    today = times.local_day(moment, zone)
+    until = asked.until.astimezone(zone).date() if asked.until else today + timedelta(days=1)
+    days = max(1, (until - first).days)
+    return replace(asked, since=query.midnight(first - timedelta(days=days), zone), until=query.midnight(first, zone))
+
+
+# ---------------------------------------------------------------- frames
+
+
+def sessions(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a session, newest first.
+
+    ``id``, ``title``, ``parent`` (string), ``tags``, ``models`` (lists of str); ``created``, ``last_active``
+    (datetime, UTC); ``messages``, ``turns``, ``inherited``, ``tool_calls``, ``errors``, ``damaged``, ``unanswered``,
+    ``size_bytes`` (int64); ``input`` … ``total`` of the whole file and ``own_input`` … ``own_total`` of what was
+    written in it (Int64); ``reported``, ``answers``, ``own_reported``, ``own_answers`` (int64). Never sum the
+    whole-file columns over sessions: forks repeat their start.
+    """
+    texts, lists = ("id", "title", "parent"), ("tags", "models")
+    numbers = ("messages", "turns", "inherited", "calls", "errors", "damaged", "unanswered", "offset")
+    answers = ("reported", "answers", "own_reported", "own_answers")
+    tokens = (*TOKENS, *(f"own_{name}" for name in TOKENS))
+    columns = (*texts, *lists, "created", "last_active", *numbers, *tokens, *answers)
+
+    def read(db: sqlite3.Connection) -> list[Any]:
+        where, values = _sessions(catalog, db, asked)
+        chosen = ", ".join(f"s.{name}" for name in columns)
+        return db.execute(
+            f"SELECT {chosen} FROM sessions s WHERE {where} ORDER BY s.last_active DESC, s.id", values
+        ).fetchall()
+
+    frame = _frame(catalog.ask(read), columns, whole=numbers + answers, maybe=tokens, texts=texts)
+    for name in lists:
+        frame[name] = pd.Series([json.loads(value) for value in frame[name]], dtype=object, index=frame.index)
+    return frame.rename(columns={"calls": "tool_calls", "offset": "size_bytes"})
+
+
+def messages(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a message, each once, oldest first; messages without a time have that of their session.
+
+    ``session``, ``role``, ``model`` (string, ``<NA>`` where not known); ``number`` (index in its session, int64);
+    ``time`` (datetime, UTC); ``input`` … ``total``, ``duration_ms``, ``first_token_ms`` (Int64); ``tool_calls`` (made
+    by it), ``error`` (1 for a failed tool's result) (int64).
+    """
+    columns = ("session", "number", "role", "model", "time", *TOKENS, "calls", "error", "duration_ms", "first_token_ms")
+
+    def read(db: sqlite3.Connection) -> list[Any]:
+        where, values = _said(catalog, db, asked)
+        chosen = ", ".join(f"m.{name}" for name in columns[5:])
+        return db.execute(
+            f"SELECT s.id, m.number, m.role, m.model, coalesce(m.time, s.last_active) AS time, {chosen} "
+            "FROM messages m JOIN sessions s ON s.n=m.session "
+            f"WHERE m.counts=1 AND {where} ORDER BY time, s.id, m.number",
+            values,
+        ).fetchall()
+
+    maybe = (*TOKENS, "duration_ms", "first_token_ms")
+    frame = _frame(
+        catalog.ask(read),
+        columns,
+        whole=("number", "calls", "error"),
+        maybe=maybe,
+        texts=("session", "role", "model"),
+    )
+    return frame.rename(columns={"calls": "tool_calls"})
+
+
+def tools(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a tool, the most called first; each call once.
+
+    ``tool`` (string); ``calls``, ``failures`` (results that say so), ``unanswered``, ``sessions`` (int64);
+    ``duration_ms`` (sum over the ``timed`` calls that recorded it, Int64), ``timed`` (int64).
+    """
+    columns = ("tool", "calls", "failures", "unanswered", "sessions", "duration_ms", "timed")
+
+    def read(db: sqlite3.Connection) -> list[Any]:
+        where, values = _said(catalog, db, asked)
+        return db.execute(
+            "SELECT c.name, count(*), sum(c.error), sum(c.result IS NULL), count(DISTINCT c.session), "
+            "sum(c.duration_ms), count(c.duration_ms) FROM calls c "
+            "JOIN messages m ON m.session=c.session AND m.number=c.message JOIN sessions s ON s.n=m.session "
+            f"WHERE m.counts=1 AND {where} GROUP BY c.name ORDER BY 2 DESC, 1",
+            values,
+        ).fetchall()
+
+    return _frame(
+        catalog.ask(read),
+        columns,
+        whole=("calls", "failures", "unanswered", "sessions", "timed"),
+        maybe=("duration_ms",),
+        texts=("tool",),
+    )
+
+
+def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, split: str | None = None) -> pd.DataFrame:
+    """A row a day with messages, oldest first; ``split`` by ``"tag"`` or ``"model"`` gives a row a day and name.
+
+    ``day`` (datetime.date in ``zone``), ``name`` if split; ``sessions`` (active that day), ``messages``, ``turns``,
+    ``answers``, ``reported``, ``tool_calls``, ``tool_results``, ``errors`` (int64); ``input`` … ``total`` (Int64). A
+    session with two tags stands under both: do not sum over tags.
+    """
+    name, join = _split(split)
+
+    def read(db: sqlite3.Connection) -> list[Any]:
+        where, values = _activity(catalog, db, asked)
+        return db.execute(
+            f"SELECT a.quarter, {name}, a.session, {_SUMS} FROM activity a JOIN sessions s ON s.n=a.session {join} "
+            f"WHERE {where} GROUP BY 1, 2, 3 ORDER BY 1",
+            values,
+        ).fetchall()
+
+    rows = catalog.ask(read)
+    days = {row[0]: _day(row[0], zone) for row in rows}
+    said = _spelling(catalog) if split == "tag" else {}
+    columns = ("day", "name", "session", *COUNTS, *TOKENS)
+    rows = [(days[row[0]], said.get(row[1], row[1]), *row[2:]) for row in rows]
+    frame = _frame(rows, columns, whole=COUNTS, maybe=TOKENS, texts=("name",))
+    summed = _grouped(frame, ["day", "name"])
+    return summed if split else summed.drop(columns="name")
+
+
+def by_tag(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a tag (and one for sessions without any), most sessions first.
+
+    ``tag`` (string); ``sessions``, ``forks``, ``messages``, ``turns``, … (int64); ``input`` … ``total`` (Int64). A
+    session with two tags stands under both: do not sum over tags.
+    """
+    return _by_name(catalog, asked, "tag")
+
+
+def by_model(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a model, most tokens first: what it answered. Columns as in ``by_tag``, with ``model``.
+
+    Messages no model wrote (prompts, tool results) are not in it; answers that name none are ``unknown model``.
+    """
+    return _by_name(catalog, asked, "model")
+
+
+def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
+    name, join = _split(split)
+
+    def read(db: sqlite3.Connection) -> list[Any]:
+        where, values = _activity(catalog, db, asked)
+        answered = " AND a.answers>0" if split == "model" else ""
+        return db.execute(
+            f"SELECT {name} AS name, count(DISTINCT s.n), "
+            f"count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), {_SUMS} "
+            f"FROM activity a JOIN sessions s ON s.n=a.session {join} WHERE {where}{answered} GROUP BY 1",
+            values,
+        ).fetchall()
+
+    columns = (split, "sessions", "forks", *COUNTS, *TOKENS)
+    said = _spelling(catalog) if split == "tag" else {}
+    rows = [(said.get(row[0], row[0]), *row[1:]) for row in catalog.ask(read)]
+    frame = _frame(rows, columns, whole=("sessions", "forks", *COUNTS), maybe=TOKENS, texts=(split,))
+    order = ["sessions", "messages"] if split == "tag" else ["total", "answers"]
+    return frame.sort_values([*order, split], ascending=[False, False, True], na_position="last", ignore_index=True)
+
+
+def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a family (a session and everything forked from it), most tokens first; each message once.
+
+    ``root`` (the id of the oldest ancestor that is there), ``title`` (its title) (string); ``sessions`` (int64),
+    ``turns`` (int64), ``total`` and ``sent_again`` (tokens of copies, beside ``total``) (Int64).
+    """
+
+    def read(db: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
+        where, values = _activity(catalog, db, asked)
+        spent = db.execute(
+            "SELECT s.id, sum(a.turns), sum(a.total) FROM activity a JOIN sessions s ON s.n=a.session "
+            f"WHERE {where} GROUP BY s.n",
+            values,
+        ).fetchall()
+        every, bounds = _sessions(catalog, db, asked)
+        rows = db.execute(f"SELECT s.id, s.parent, s.title, s.total FROM sessions s WHERE {every}", bounds).fetchall()
+        return spent, rows
+
+    spent, rows = catalog.ask(read)
+    parents = {session: parent for session, parent, _, _ in rows}
+    titles = {session: title for session, _, title, _ in rows}
+    whole = {session: total for session, _, _, total in rows}
+    once = {session: (turns, total) for session, turns, total in spent}
+    members: dict[str, list[str]] = {}
+    for session in parents:
+        members.setdefault(_root(session, parents), []).append(session)
+    columns = ("root", "title", "sessions", "turns", "total", "sent_again")
+    made = []
+    for root, kin in members.items():
+        turns = sum(int(once[one][0] or 0) for one in kin if one in once)
+        totals = [once[one][1] for one in kin if one in once and once[one][1] is not None]
+        files = [whole[one] for one in kin if whole[one] is not None]
+        total = sum(totals) if totals else None
+        again = sum(files) - (total or 0) if files and not (asked.since or asked.until) else None
+        made.append((root, titles[root], len(kin), turns, total, again))
+    frame = _frame(made, columns, whole=("sessions", "turns"), maybe=("total", "sent_again"), texts=("root", "title"))
+    return frame.sort_values(["total", "root"], ascending=[False, True], na_position="last", ignore_index=True)
+
+
+def context(catalog: Catalog, session: str) -> pd.DataFrame:
+    """A row a turn of one session: why a resumed session costs more every day.
+
+    ``turn`` (from 1), ``message`` (the prompt's index) (int64); ``time`` (datetime, UTC); ``inherited`` (bool);
+    ``answers`` (int64); ``context`` (input of the turn's last answer: how long the conversation is by now), ``input``,
+    ``output``, ``total`` (spent in the turn), ``so_far`` (``total`` of all turns up to here) (Int64).
+    """
+
+    def read(db: sqlite3.Connection) -> list[Any]:
+        return db.execute(
+            "SELECT m.number, m.role, coalesce(m.time, s.last_active), m.own, m.input, m.output, m.total "
+            "FROM messages m JOIN sessions s ON s.n=m.session WHERE s.id=? ORDER BY m.number",
+            (session,),
+        ).fetchall()
+
+    turns: list[list[Any]] = []
+    prompts = 0
+    for number, role, time, own, *tokens in catalog.ask(read):
+        prompts += role == "user"
+        if not turns or (role == "user" and prompts > 1):
+            turns.append([len(turns) + 1, number, time, not own, 0, None, None, None, None, None])
+        if role == "assistant":
+            turn = turns[-1]
+            turn[4] += 1
+            turn[5] = tokens[0] if tokens[0] is not None else turn[5]
+            for place, value in zip((6, 7, 8), tokens, strict=True):
+                if value is not None:
+                    turn[place] = (turn[place] or 0) + value
+    so_far = None
+    for turn in turns:
+        so_far = turn[9] = so_far if turn[8] is None else (so_far or 0) + turn[8]
+    columns = ("turn", "message", "time", "inherited", "answers", "context", "input", "output", "total", "so_far")
+    maybe = ("context", "input", "output", "total", "so_far")
+    frame = _frame(turns, columns, whole=("turn", "message", "answers"), maybe=maybe)
+    return frame.astype({"inherited": bool})
+
+
+# ---------------------------------------------------------------- pieces
+
+
+def _sessions(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """Sessions that ``asked`` finds, as a condition on ``sessions s``."""
+    return catalog.matching(db, asked) if not asked.is_blank else ("1", ())
+
+
+def _without_days(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    return _sessions(catalog, db, replace(asked, since=None, until=None))
+
+
+def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``."""
+    where, values = _without_days(catalog, db, asked)
+    for sign, bound in ((">=", to_us(asked.since)), ("<", to_us(asked.until))):
+        if bound is not None:
+            where, values = f"{where} AND a.quarter{sign}?", (*values, bound // QUARTER_US)
+    return where, values
+
+
+def _said(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """What ``asked`` chooses as a condition on ``messages m`` and ``sessions s``."""
+    where, values = _without_days(catalog, db, asked)
+    for sign, bound in ((">=", to_us(asked.since)), ("<", to_us(asked.until))):
+        if bound is not None:
+            where, values = f"{where} AND coalesce(m.time, s.last_active){sign}?", (*values, bound)
+    return where, values
+
+
+def _split(split: str | None) -> tuple[str, str]:
+    """The column to split by, and the join it needs; tags by their folded names, ``""`` for none."""
+    if split == "model":
+        return f"CASE WHEN a.model='' THEN '{NO_MODEL}' ELSE a.model END", ""
+    if split == "tag":
+        tags = "LEFT JOIN names t ON t.kind='label' AND t.session=s.n"
+        return "coalesce(t.name, '')", tags
+    return "''", ""
+
+
+def _spelling(catalog: Catalog) -> dict[str, str]:
+    """Folded tag → the spelling a person sees; ``""`` → no tag."""
+    return {**{tag.casefold(): tag for tag in catalog.tags()}, "": NO_TAG}
+
+
+def _day(quarter: int, zone: tzinfo | None) -> date:
+    moment = from_us(quarter * QUARTER_US)
+    assert moment is not None  # a quarter is a number
+    return times.local_day(moment, zone)
+
+
+def _root(session: str, parents: dict[str, str | None]) -> str:
+    seen = {session}
+    while (parent := parents.get(session)) is not None and parent in parents and parent not in seen:
+        session = parent
+        seen.add(parent)
+    return session
+
+
+def _grouped(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    groups = frame.groupby(keys, sort=True, dropna=False)
+    summed = groups[list(COUNTS)].sum()
+    summed[list(TOKENS)] = groups[list(TOKENS)].sum(min_count=1)
+    summed.insert(0, "sessions", groups["session"].nunique())
+    return summed.reset_index()
+
+
+def _frame(
+    rows: Sequence[Sequence[Any]],
+    columns: Sequence[str],
+    *,
+    whole: Sequence[str] = (),
+    maybe: Sequence[str] = (),
+    texts: Sequence[str] = (),
+) -> pd.DataFrame:
+    """``rows`` with the documented dtypes, also when there are none."""
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    made: dict[str, Any] = {}
+    for name, column in zip(columns, values, strict=True):
+        if name in _TIME_COLUMNS:
+            made[name] = pd.to_datetime(pd.array(column, dtype="Int64"), unit="us", utc=True)
+        elif name in whole:
+            made[name] = pd.array(column, dtype="int64")
+        elif name in maybe:
+            made[name] = pd.array(column, dtype="Int64")
+        elif name in texts:
+            made[name] = pd.array(column, dtype="string")
+        else:
+            made[name] = pd.Series(column, dtype=object)
+    return pd.DataFrame(made, columns=list(columns))
