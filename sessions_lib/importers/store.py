@@ -50,7 +50,7 @@ class Store:
         self._conversations: dict[str, dict[str, Known]] = {}
         self._by_key: dict[str, str] = {}
         self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
-        self._files: set[tuple[str, int, int, int]] = set()
+        self._files: dict[tuple[Any, ...], list[int]] = {}  # a file as it was imported -> the sessions it gave
         self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not there yet
         self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
         self._taken: set[str] = set()
@@ -72,9 +72,18 @@ class Store:
         if isinstance(parent, str) and "forked_from" not in meta:
             self._unlinked[session] = parent
         self._note_caller(session, meta)
-        size, modified, version = origin.get("size"), origin.get("modified"), origin.get("version_of_import")
-        if isinstance(size, int) and isinstance(modified, int) and isinstance(version, int):
-            self._files.add((str(origin.get("path")), size, modified, version))
+        stamp = (str(origin.get("path")), origin.get("size"), origin.get("modified"), origin.get("version_of_import"))
+        if self._is_whole(session, origin):
+            self._files.setdefault(stamp, []).append(origin.get("of", 1))
+
+    def _is_whole(self, session: str, origin: Mapping[str, Any]) -> bool:
+        """False if the program was killed between a session's metadata and its messages."""
+        wanted = origin.get("bytes")
+        try:
+            size = os.stat(self._manager.folder / f"{session}.jsonl").st_size
+        except OSError:
+            return False
+        return isinstance(wanted, int) and size >= wanted
 
     def _note_caller(self, session: str, meta: Mapping[str, Any]) -> None:
         agent = meta.get("subagent_of")
@@ -86,9 +95,10 @@ class Store:
         return source.path.absolute().parent.resolve() == self._manager.folder.resolve()
 
     def is_unchanged(self, source: Source) -> bool:
-        """True if the file was imported as it is now, and a session of it is still there."""
+        """True if the file was imported as it is now, and every session it gave is still there, whole."""
         stamp = _stamp(source)
-        return stamp is not None and (str(source.label.absolute()), *stamp, VERSION) in self._files
+        found = self._files.get((str(source.label.absolute()), *stamp, VERSION), []) if stamp is not None else []
+        return bool(found) and len(found) >= found[0]
 
     def read(self, known: Known) -> Known:
         """``known`` with its messages."""
@@ -129,23 +139,31 @@ class Store:
         return [one for one in found if self._unlinked.get(one) != conversation]
 
     def create(
-        self, imported: Imported, source: Source, format: str, parent: tuple[str, int] | None, title: str | None
+        self,
+        imported: Imported,
+        source: Source,
+        format: str,
+        parent: tuple[str, int] | None,
+        title: str | None,
+        *,
+        of: int,
     ) -> str | None:
-        """A new session for ``imported``; ``parent`` is its parent's id and how many messages they share."""
-        origin = _origin(imported, source, format)
-        base = _base_id(imported, title)
+        """A new session for ``imported``, one ``of`` several of its file; ``None`` in a dry run.
+
+        ``parent`` is its parent's id and how many messages they share.
+        """
         if self._dry_run:
             return None
+        stored = [m if imported.keeps_as_is else messages.stamped(m) for m in imported.messages]
+        lines = b"".join(jsonl.encode(message) + b"\n" for message in stored)
+        origin = {**_origin(imported, source, format), "of": of, "bytes": len(lines)}
         values: dict[str, Any] = {"title": title, "tags": _tags(imported.tags), **_created(imported), **imported.meta}
         if parent is not None:
             values["forked_from"] = _forked_from(parent, imported.messages)
         elif imported.parent_key is not None:
             origin["parent_key"] = imported.parent_key
-        session = self._claim(base, {**values, "imported_from": origin})
-        stored = [m if imported.keeps_as_is else messages.stamped(m) for m in imported.messages]
-        disk.write_new(
-            self._manager.folder / f"{session}.jsonl", b"".join(jsonl.encode(message) + b"\n" for message in stored)
-        )
+        session = self._claim(_base_id(imported, title), {**values, "imported_from": origin})
+        disk.write_new(self._manager.folder / f"{session}.jsonl", lines)
         self._by_key[imported.key] = session
         self._note_caller(session, values)
         if isinstance(origin.get("first"), str):
@@ -173,7 +191,7 @@ class Store:
                 continue
             return session
 
-    def extend(self, known: Known, added: Sequence[Message], source: Source, *, keeps_as_is: bool) -> None:
+    def extend(self, known: Known, added: Sequence[Message], source: Source, *, keeps_as_is: bool, of: int) -> None:
         """Append ``added`` to an imported session, under its lock."""
         if self._dry_run:
             return
@@ -187,9 +205,9 @@ class Store:
             jsonl.append(path, stored, create=not path.exists())
         finally:
             hold.release()
-        self.remember(known.id, source, has_grown=True)
+        self.remember(known.id, source, of=of, has_grown=True)
 
-    def remember(self, session: str, source: Source, *, has_grown: bool = False) -> None:
+    def remember(self, session: str, source: Source, *, of: int, has_grown: bool = False) -> None:
         """Note in a session's metadata that ``source`` was imported as it is now, if it came from there."""
         if self._dry_run or (stamp := _stamp(source)) is None:
             return
@@ -198,7 +216,7 @@ class Store:
         if isinstance(origin, dict):
             size, modified = stamp
             path = str(source.label.absolute())
-            now = {"path": path, "size": size, "modified": modified}
+            now = {"path": path, "size": size, "modified": modified, "of": of, "version_of_import": VERSION}
             if {**origin, **now} != origin and (has_grown or path == origin.get("path")):
                 opened.update_meta({"imported_from": {**origin, **now}})
 

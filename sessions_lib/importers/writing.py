@@ -9,8 +9,8 @@ A conversation is known again by its key in ``imported_from``, its messages by t
   line, forked from the other where they part; from then on it is the one that grows.
 * A branch is a session that names its parent in ``forked_from``, whichever of the two was imported first.
 
-A file whose size and time are those of its last import is not read again. Deleted sessions come back by an import only
-if no other session of their file is left, or the file changed.
+A file whose size and time are those of its last import is not read again, unless a session it gave is gone or was cut
+short by a crash: importing again brings back what was deleted.
 
 Does not read sources.
 """
@@ -48,7 +48,7 @@ def put(store: Store, found: Sequence[Imported], source: Source, format: str) ->
         groups.setdefault(imported.conversation or imported.key, []).append(imported)
     outcomes: list[Outcome] = []
     for conversation, branches in groups.items():
-        outcomes += _Merge(store, store.conversation(conversation), branches, source, format).run()
+        outcomes += _Merge(store, store.conversation(conversation), branches, source, format, len(found)).run()
     return outcomes
 
 
@@ -56,9 +56,9 @@ class _Merge:
     """One conversation of a source against the sessions that came from it before."""
 
     def __init__(
-        self, store: Store, known: dict[str, Known], branches: list[Imported], source: Source, format: str
+        self, store: Store, known: dict[str, Known], branches: list[Imported], source: Source, format: str, of: int
     ) -> None:
-        self._store, self._source, self._format = store, source, format
+        self._store, self._source, self._format, self._of = store, source, format, of
         self._branches = branches
         self._known = known
         self._before = [store.read(one) for one in known.values()]
@@ -86,12 +86,12 @@ class _Merge:
         self._used.add(known.id)
         added = _what_is_new(known, branch.messages, line)
         if not added:
-            self._store.remember(known.id, self._source)
+            self._store.remember(known.id, self._source, of=self._of)
             return Outcome(known.id, title, "unchanged", 0, len(line))
         if covering is not None and not self._is_pure(known):
             # A rest of an answer cannot be put where it belongs behind what was said here since.
             return Outcome(known.id, title, "unchanged", 0, len(line))
-        self._store.extend(known, added, self._source, keeps_as_is=branch.keeps_as_is)
+        self._store.extend(known, added, self._source, keeps_as_is=branch.keeps_as_is, of=self._of)
         return Outcome(known.id, title, "grown", len(added), len(line))
 
     def _covering(self, branch: Imported, line: list[str]) -> Known | None:
@@ -106,15 +106,12 @@ class _Merge:
         return all(_whole(one) in self._of_source for one in known.ids)
 
     def _grown_from(self, line: list[str]) -> Known | None:
-        """The longest session that holds a start of ``line`` and nothing else."""
-        found = [
-            (len(plain), one)
-            for one in self._before
-            if one.id not in self._used
-            and (plain := [i for i in one.ids if _whole(i) == i or i in self._of_source])
-            and plain == line[: len(plain)]
-            and self._is_pure(one)
-        ]
+        """The longest session that holds a start of ``line`` (perhaps none of it: a crash) and nothing else."""
+        found: list[tuple[int, Known]] = []
+        for one in self._before:
+            whole = [i for i in one.ids if _whole(i) == i or i in self._of_source]
+            if one.id not in self._used and whole == line[: len(whole)] and self._is_pure(one):
+                found.append((len(whole), one))
         return max(found, key=lambda pair: pair[0])[1] if found else None
 
     def _parent(self, branch: Imported, line: list[str]) -> tuple[str, int] | None:
@@ -137,7 +134,7 @@ class _Merge:
         own_title = branch.title
         if (parent is not None and branch.parent_key is None) or branch.shared:
             own_title = f"{names.one_line(title)} · from message {parent[1] if parent else branch.shared}"
-        made = self._store.create(branch, self._source, self._format, parent, own_title)
+        made = self._store.create(branch, self._source, self._format, parent, own_title, of=self._of)
         if made is not None:
             self._known[made] = Known(made, line, branch.messages, True)
         return Outcome(made, own_title or title, change, len(line), len(line))
