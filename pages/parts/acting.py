@@ -242,7 +242,7 @@ def change_tags(sessions: Sequence[str], add: Sequence[str], remove: Sequence[st
     tell(f"Tags of {_counted(done)} changed.", faults=faults)
 
 
-@st.dialog("Export", width="large", on_dismiss=close)
+@st.dialog("Export", width="medium", on_dismiss=close)
 def _export_dialog(sessions: list[str]) -> None:
     st.caption(_counted(len(sessions)) if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
     exporting.panel(sessions, "sessions_export_dialog")

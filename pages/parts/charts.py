@@ -148,7 +148,7 @@ def show(name: str, chart: Any, table: pd.DataFrame, picked: Picked | None, stam
     else:
         st.caption("Nothing in these days.")
     with st.expander("Table", type="compact"):
-        st.dataframe(table, hide_index=True, key=f"stats_{name}_table", height=min(320, 38 + 35 * max(1, len(table))))
+        st.dataframe(table, hide_index=True, key=f"stats_{name}_table", height="content" if len(table) <= 8 else 300)
         st.download_button(
             "CSV",
             lambda: as_csv(table),

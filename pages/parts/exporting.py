@@ -180,7 +180,7 @@ def _preview(sessions: Sequence[str], prefix: str) -> None:
             }
         ),
         hide_index=True,
-        height=min(250, 38 + 35 * len(found[:_SHOWN])),
+        height="content" if len(found) <= 6 else 240,
         key=f"{prefix}_findings",
     )
     if len(found) > _SHOWN:

@@ -58,7 +58,7 @@ def dialog() -> None:
         _dialog()
 
 
-@st.dialog("Import sessions", width="large", on_dismiss=close)
+@st.dialog("Import sessions", width="medium", on_dismiss=close)
 def _dialog() -> None:
     report: list[Progress] | None = st.session_state.get(_REPORT)
     if report is not None:
@@ -133,7 +133,7 @@ def _draw_report(report: list[Progress]) -> None:
         ),
         hide_index=True,
         key="import_report_table",
-        height=min(420, 38 + 35 * max(1, len(shown))),
+        height="content" if len(shown) <= 10 else 360,
         column_config={"Result": st.column_config.TextColumn(width="large")},
     )
     with st.container(horizontal=True):

@@ -23,10 +23,8 @@ def draw() -> None:
     """A button that opens the help."""
     with st.popover("", icon=":material/help:", help="How to search", key="search_help"):
         st.markdown("**Search everything that was said**, tool arguments and results, titles and tags.")
-        for example, meaning in _ROWS:
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.code(example, language=None, width=270)
-                st.caption(meaning)
+        rows = [f"| `{example}` | {meaning} |" for example, meaning in _ROWS]
+        st.markdown("\n".join(["| Write | to find |", "|---|---|", *rows]))
         st.caption(
             "Upper and lower case and accents do not matter; punctuation stands for itself. "
             "What is no filter is looked for as text. An empty search shows the whole list."

@@ -27,7 +27,8 @@ _SHOWN = "sessions_shown"
 _GO = "sessions_go"
 # Half-transparent, so that the page's own background makes them light or dark.
 _HUES = (245, 174, 32, 330, 205, 95, 12, 280, 150, 60, 222, 350)
-_STATES = {"running": "hsla(150, 60%, 45%, 0.35)", "unanswered call": "hsla(220, 10%, 55%, 0.3)"}
+_STATES = {"running": "hsla(150, 60%, 45%, 0.35)", "unanswered": "hsla(220, 10%, 55%, 0.3)"}
+_TALLEST = 17  # rows before the table scrolls by itself
 _OPTIONAL = ("inherited", "state")  # columns without anything in them are not shown
 _DAMAGE = "hsla(8, 80%, 55%, 0.35)"
 
@@ -55,11 +56,11 @@ def states(info: SessionInfo, folder: Any) -> list[str]:
     if locks.holder(folder, info.id) is not None:
         found.append("running")
     if info.fault:
-        found.append("cannot be read whole")
+        found.append("unreadable")
     if info.damaged:
-        found.append(f"{info.damaged} damaged line{'s' if info.damaged > 1 else ''}")
+        found.append("damaged")
     if info.unanswered and "running" not in found:
-        found.append("unanswered call")
+        found.append("unanswered")
     return found
 
 
@@ -106,33 +107,33 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
     found = sorted({state for state_list in frame["state"] for state in state_list})
     return {
         "open": column.ButtonColumn(
-            "", width=56, type="tertiary", key=f"{key}_open", on_click=_opened, args=(f"{key}_open", ids)
+            "", width=54, type="tertiary", key=f"{key}_open", on_click=_opened, args=(f"{key}_open", ids)
         ),
         "title": column.TextColumn(
             "Title", width=_title_width(frame), help="A fork stands under the session it was forked from."
         ),
         "tags": column.MultiselectColumn(
-            "Tags", options=tags, color=[tag_color(tag) for tag in tags] or None, width=160
+            "Tags", options=tags, color=[tag_color(tag) for tag in tags] or None, width=150
         ),
-        "turns": column.NumberColumn("Turns", width=56),
+        "turns": column.NumberColumn("Turns", width=52),
         "own": column.NumberColumn(
-            "Tokens", width=76, format="localized", help="Reported for the messages written in this session."
+            "Tokens", width=70, format="localized", help="Reported for the messages written in this session."
         ),
         "inherited": column.NumberColumn(
-            "Inherited", width=78, format="localized", help="Tokens of the messages copied from its parent."
+            "Inherited", width=76, format="localized", help="Tokens of the messages copied from its parent."
         ),
-        "model": column.TextColumn("Model", width=128),
-        "last": column.TextColumn("Last message", width=190),
+        "model": column.TextColumn("Model", width=122),
+        "last": column.TextColumn("Last message", width=174),
         "state": column.MultiselectColumn(
-            "State", options=found, color=[_STATES.get(state, _DAMAGE) for state in found] or None, width=124
+            "State", options=found, color=[_STATES.get(state, _DAMAGE) for state in found] or None, width=96
         ),
     }
 
 
 def _title_width(frame: pd.DataFrame) -> int:
     """What the other columns leave of a page 1280 pixels wide."""
-    optional = {"inherited": 78, "state": 124}
-    return 400 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
+    optional = {"inherited": 76, "state": 96}
+    return 490 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
 
 
 def _opened(key: str, ids: list[str]) -> None:
@@ -164,7 +165,7 @@ def draw(rows: Sequence[Row], where: tzinfo, folder: Any) -> list[str]:
             name for name in frame.columns if name not in _OPTIONAL or frame[name].map(_says_something).any()
         ],
         placeholder="–",
-        height=min(640, 37 + 35 * max(1, len(rows))),
+        height="content" if len(rows) <= _TALLEST else 34 * _TALLEST,
         alt="Sessions",
     )
     st.session_state[_SHOWN] = (key, ids)

@@ -36,7 +36,7 @@ def draw(where: tzinfo) -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
-        height=min(560, 38 + 35 * len(entries)),
+        height="content" if len(entries) <= 15 else 520,
         column_config={"Title": st.column_config.TextColumn(width="large")},
         alt="The trash",
     )

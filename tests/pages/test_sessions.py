@@ -122,7 +122,7 @@ def test_one_damaged_file_is_marked_and_hides_no_other(open_page, folder):
     page = open_page("sessions")
 
     rows = page.dataframe[0].value
-    assert dict(zip(rows["title"], map(list, rows["state"]), strict=True)) == {"needle": [], "bad": ["1 damaged line"]}
+    assert dict(zip(rows["title"], map(list, rows["state"]), strict=True)) == {"needle": [], "bad": ["damaged"]}
     assert "**1** passage in **1** session" in texts(open_page("sessions", q="needle"))
 
 
