@@ -11,9 +11,9 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import browser, chat_state, folder, frame, links, providers
-from pages.parts.safe_markdown import safe_label, visible
+from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import Turn
-from sessions_lib import calls, content, export, runs
+from sessions_lib import calls, content, export, messages, runs
 from sessions_lib.calls import Call
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
@@ -157,7 +157,9 @@ def _copy_markdown(said: list[Message], menu_key: str) -> None:
 
 def draw_edit(session_id: str, index: int, prompt: Message) -> None:
     """The dialog to change a prompt and have it answered in a fork."""
-    typed = st.text_area("Prompt", visible(content.text(prompt)), height=180, key=f"cell-edit-{session_id}-{index}")
+    typed = st.text_area(
+        "Prompt", str(messages.clean(content.text(prompt))), height=180, key=f"cell-edit-{session_id}-{index}"
+    )
     st.caption("It is answered in a fork; this session stays as it is.")
     if any(part.kind != "text" for part in content.parts(prompt)):
         st.caption("The files of this prompt are not taken along; “Rerun” keeps them.")
@@ -203,20 +205,13 @@ def draw_children(session_id: str, turn: Turn, children: Sequence[folder.Child])
         for child in here[:12]:
             st.page_link(
                 frame.page("chat"),
-                label=safe_label(folder.title_of(child.id), 48),
+                label=safe_label(child.title or folder.title_of(child.id), 48),
                 icon=":material/fork_right:",
-                query_params=links.to_chat(child.id, child.at if child.at < _length(child.id) else None),
+                query_params=links.to_chat(child.id),
                 help=f"Forked after message {child.at}",
             )
         if len(here) > 12:
             st.caption(f"and {len(here) - 12} more")
-
-
-def _length(session_id: str) -> int:
-    try:
-        return len(folder.current(session_id).messages)
-    except SessionError:
-        return 0
 
 
 def draw_rule(session_id: str, parent: str, at: int, effects: str) -> None:

@@ -8,6 +8,7 @@ Does not write.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +18,10 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts.safe_markdown import safe_label
-from sessions_lib import listing, metadata
+from sessions_lib import metadata, names
 from sessions_lib.errors import SessionError
 from sessions_lib.manager import SessionManager
+from sessions_lib.metadata import Metadata
 from sessions_lib.session import Session
 
 
@@ -68,59 +70,83 @@ def current(session_id: str) -> Session:
 
 @dataclass(frozen=True)
 class Child:
-    """A session forked from another, which kept the first ``at`` messages of it."""
+    """A session forked from another, which kept the first ``at`` messages of it; ``title`` if it was given one."""
 
     id: str
     parent: str
     at: int
     created: str
+    title: str | None
+
+
+@dataclass
+class _Metas:
+    """The metadata of every session of a folder, each read again only when its file changed."""
+
+    folder_changed_ns: int = -1
+    stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
+    metas: dict[str, Metadata] = field(default_factory=dict)
+    mutex: threading.Lock = field(default_factory=threading.Lock)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _lineage(folder: Path, changed_ns: int) -> dict[str, list[Child]]:
-    found: dict[str, list[Child]] = {}
-    for session in listing.session_ids(folder):
-        meta = metadata.read(folder / f"{session}{metadata.SUFFIX}")
-        if meta.parent:
-            child = Child(session, meta.parent, meta.inherited, str(meta.created or ""))
-            found.setdefault(meta.parent, []).append(child)
-    for children in found.values():
-        children.sort(key=lambda child: (child.at, child.created, child.id))
-    return found
+def _metas_of(folder: Path) -> _Metas:
+    return _Metas()
+
+
+def _metas() -> dict[str, Metadata]:
+    folder = manager().folder
+    known = _metas_of(folder)
+    with known.mutex:
+        try:
+            # Metadata is replaced by a rename, which changes the time of the folder.
+            changed_ns = folder.stat().st_mtime_ns
+        except OSError:
+            return {}
+        if changed_ns != known.folder_changed_ns:
+            _read_changed(folder, known)
+            known.folder_changed_ns = changed_ns
+        return dict(known.metas)
+
+
+def _read_changed(folder: Path, known: _Metas) -> None:
+    found: dict[str, tuple[int, int]] = {}
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            session = entry.name.removesuffix(metadata.SUFFIX)
+            if session != entry.name and names.is_id(session):
+                state = entry.stat(follow_symlinks=False)
+                found[session] = (state.st_mtime_ns, state.st_ino)
+    for session in known.metas.keys() - found.keys():
+        del known.metas[session]
+    for session, stamp in found.items():
+        if known.stamps.get(session) != stamp:
+            known.metas[session] = metadata.read(folder / f"{session}{metadata.SUFFIX}")
+    known.stamps = found
 
 
 def children(session_id: str) -> list[Child]:
     """The sessions forked from ``session_id``, by where they part, then oldest first."""
-    folder = manager().folder
-    try:
-        # Metadata is replaced by a rename, which changes the time of the folder.
-        changed_ns = folder.stat().st_mtime_ns
-    except OSError:
-        return []
-    return _lineage(folder, changed_ns).get(session_id, [])
-
-
-def title_of(session_id: str) -> str:
-    """The title of a session for a label; its id if it cannot be read. Not escaped."""
-    try:
-        return current(session_id).title
-    except SessionError:
-        return session_id
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _tags(folder: Path, changed_ns: int) -> list[str]:
-    found: dict[str, str] = {}
-    for session in listing.session_ids(folder):
-        for tag in metadata.read(folder / f"{session}{metadata.SUFFIX}").tags:
-            found.setdefault(tag.casefold(), tag)
-    return sorted(found.values(), key=str.casefold)
+    found = [
+        Child(session, session_id, meta.inherited, str(meta.created or ""), meta.title)
+        for session, meta in _metas().items()
+        if meta.parent == session_id
+    ]
+    return sorted(found, key=lambda child: (child.at, child.created, child.id))
 
 
 def known_tags() -> list[str]:
     """Every tag in use in the folder, in alphabetical order, for suggestions."""
-    folder = manager().folder
+    found = {tag.casefold(): tag for meta in _metas().values() for tag in meta.tags}
+    return sorted(found.values(), key=str.casefold)
+
+
+def title_of(session_id: str) -> str:
+    """The title of a session for a label; its id if it cannot be read. Not escaped."""
+    meta = _metas().get(session_id)
+    if meta is not None and meta.title:
+        return meta.title
     try:
-        return _tags(folder, folder.stat().st_mtime_ns)
-    except OSError:
-        return []
+        return current(session_id).title
+    except SessionError:
+        return session_id

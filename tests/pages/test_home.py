@@ -1,5 +1,74 @@
-def test_home_opens_on_an_empty_folder(open_page, folder):
+"""Home: what a first visitor sees, the demo, and the sessions to go on with."""
+
+from __future__ import annotations
+
+from sessions_lib import SessionManager
+from tests.record import GULL, LIGHTHOUSES, write
+
+
+def button(page, label):
+    return next(one for one in page.button if one.label == label)
+
+
+def shown(page):
+    return "\n".join(one.value for one in [*page.title, *page.subheader, *page.markdown, *page.caption, *page.error])
+
+
+def linked(page):
+    return [one.proto.label for one in page.get("page_link")]
+
+
+def test_an_empty_folder_says_what_to_do_next_and_stays_empty(open_page, folder):
     page = open_page("home")
 
     assert not page.exception
+    assert "Nothing here yet" in shown(page)
+    assert [one.label for one in page.button] == ["Start a session", "Load the demo"]
+    assert not folder.exists()
+
+
+def test_the_demo_is_loaded_and_only_it_is_removed(open_page, folder):
+    write(folder / "mine.jsonl", LIGHTHOUSES, GULL)
+    page = open_page("home")
+
+    button(page, "Load the demo").click().run()
+    assert not page.exception
+    assert len(SessionManager(folder).list()) > 25
+    assert "The Cave of Echoes" in " ".join(linked(page))
+    button(page, "Remove the demo").click().run()
+
+    assert [info.id for info in SessionManager(folder).list()] == ["mine"]
+    assert "Load the demo" in [one.label for one in page.button]
+
+
+def test_recent_sessions_are_listed_newest_first_with_their_facts(open_page, folder):
+    manager = SessionManager(folder)
+    manager.create("Older", session_id="older").append({**LIGHTHOUSES, "timestamp": "2026-01-05T09:00:00Z"})
+    newer = manager.create("Newer <b> :red[x]", tags=["north"], session_id="newer")
+    newer.extend([LIGHTHOUSES, {**GULL, "usage": {"total_tokens": 1240}}])
+
+    page = open_page("home")
+
+    sessions = [label for label in linked(page) if "er" in label and "**" not in label and "Compare" not in label]
+    assert sessions == ["Newer \\<b\\> \\:red\\[x\\]", "Older"]
+    assert any("north · 1 turn · 1,240 tokens" in one.value for one in page.caption)
+
+
+def test_a_folder_that_cannot_be_read_is_one_sentence(open_page, folder):
+    folder.parent.mkdir(exist_ok=True)
+    folder.write_text("not a folder")
+
+    page = open_page("home")
+
+    assert not page.exception
+    assert len(page.error) == 1
+
+
+def test_starting_a_session_opens_chat_without_one(open_page, folder):
+    page = open_page("home")
+
+    button(page, "Start a session").click().run()
+
+    assert not page.exception
+    assert page.title[0].value == "New session"
     assert not folder.exists()
