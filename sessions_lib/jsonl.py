@@ -131,16 +131,17 @@ def _without_gc() -> Iterator[None]:
             gc.enable()
 
 
-def read(path: Path, start: int = 0, line_number: int = 1) -> Lines:
+def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = None) -> Lines:
     """Every message of ``path`` from byte ``start`` on, with a report of damage; ``OSError`` if it cannot be read.
 
-    ``start`` must be the start of a line, ``line_number`` its number. Offsets count from the file's start.
+    ``start`` must be the start of a line, ``line_number`` its number. Offsets count from the file's start. ``stop`` is
+    the byte to end before, if not at the end of the file.
     """
     lines = Lines(size=start, line_count=line_number - 1)
     descriptor = disk.open_to_read(path)
     try:
         with _without_gc():
-            for offset, block in _raw_blocks(descriptor, start):
+            for offset, block in _raw_blocks(descriptor, start, stop):
                 _read_block(lines, offset, block)
     finally:
         os.close(descriptor)

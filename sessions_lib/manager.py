@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import catalog, jsonl, locks, messages, metadata, names, times, trash
+from sessions_lib import catalog, fork_points, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.folders import SUFFIX, claim, ids_in
 from sessions_lib.listing import Hit, SessionInfo
@@ -111,8 +111,10 @@ class SessionManager:
     def fork(
         self, session_id: str, new_id: str | None = None, at: int | None = None, title: str | None = None
     ) -> Session:
-        """A fork of ``session_id``; see ``Session.fork``."""
-        return self.open(session_id).fork(new_id, at, title)
+        """A fork of ``session_id``; see ``Session.fork``. A long session is copied without being parsed."""
+        session = self.open(session_id)
+        point = fork_points.find(self.catalog, session_id, at)
+        return session.fork(new_id, at, title) if point is None else session.fork_at(point, new_id, title)
 
     # ------------------------------------------------------------ the folder
 

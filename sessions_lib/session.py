@@ -53,6 +53,21 @@ class Report:
     metadata: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ForkPoint:
+    """A point where a fork is allowed, found without reading the whole file.
+
+    ``at`` messages, the ``size`` in bytes of their lines, the id of the last one, how many messages stand behind it,
+    and the parent's display title.
+    """
+
+    at: int
+    size: int
+    message_id: str
+    left_out: int
+    title: str
+
+
 class Session:
     """One conversation. ``Session(name="…")`` is in memory until saved; one of a manager writes through."""
 
@@ -343,12 +358,21 @@ class Session:
         """
         self.refresh()
         at = self._checked_fork_point(at)
-        meta = self._fork_meta(at, title)
+        message_id = messages.identities(self.messages[:at])[-1] if at else None
+        meta = self._fork_meta(at, message_id, title or f"{self.title} · from message {at}")
         if self._folder is None:
             child = self._fork_in_memory(new_id, at, meta)
         else:
-            child = self._fork_file(new_id, at, meta, number_title=title is None)
+            size = self._loaded.ends[at - 1] if at else 0
+            child = self._fork_file(new_id, size, meta, number_title=title is None)
         child._left_out = len(self.messages) - at
+        return child
+
+    def fork_at(self, point: ForkPoint, new_id: str | None = None, title: str | None = None) -> Session:
+        """``fork`` at a point that is known to be allowed: nothing of the file is parsed, its bytes are copied."""
+        meta = self._fork_meta(point.at, point.message_id, title or f"{point.title} · from message {point.at}")
+        child = self._fork_file(new_id, point.size, meta, number_title=title is None)
+        child._left_out = point.left_out
         return child
 
     def _checked_fork_point(self, at: int | None) -> int:
@@ -358,11 +382,10 @@ class Session:
             raise ForkPointForbidden(self._id, at, calls.nearest_fork_points(self.messages, at))
         return at
 
-    def _fork_meta(self, at: int, title: str | None) -> dict[str, Any]:
+    def _fork_meta(self, at: int, message_id: str | None, title: str) -> dict[str, Any]:
         kept = {key: value for key, value in self._meta.values.items() if key in _INHERITED_SETTINGS}
-        message_id = messages.identities(self.messages[:at])[-1] if at else None
         return {
-            "title": title or f"{self.title} · from message {at}",
+            "title": title,
             **kept,
             "created": times.now(),
             "forked_from": {"session": self._id, "messages": at, "message_id": message_id},
@@ -375,13 +398,13 @@ class Session:
         child._remember([jsonl.decode(jsonl.encode(message)) for message in self.messages[:at]], 0)
         return child
 
-    def _fork_file(self, new_id: str | None, at: int, meta: dict[str, Any], *, number_title: bool) -> Session:
+    def _fork_file(self, new_id: str | None, size: int, meta: dict[str, Any], *, number_title: bool) -> Session:
         assert self._folder is not None
-        folder, lines = self._folder, self._loaded
+        folder = self._folder
         child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta, number_title=number_title)
-        if at:
+        if size:
             try:
-                disk.copy_prefix(self._file, folder / (child_id + SUFFIX), lines.ends[at - 1])
+                disk.copy_prefix(self._file, folder / (child_id + SUFFIX), size)
             except (OSError, SessionError) as error:
                 (folder / (child_id + metadata.SUFFIX)).unlink(missing_ok=True)
                 if isinstance(error, SessionError):

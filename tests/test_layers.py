@@ -23,7 +23,7 @@ ROWS = [
     ["errors", "times", "usage", "names", "content", "calls", "messages"],
     ["line", "disk", "folders", "documents", "jsonl", "locks", "metadata", "trash", "merging", "tools", "export", "redact", "query", "worddiff", "lineup"],
     ["session", "checks"],
-    ["listing", "catalog", "fulltext", "branches"],
+    ["listing", "catalog", "fork_points", "fulltext", "branches"],
     ["manager"],
     ["compare", "figures", "stats", "importers", "village", "joining", "verdicts"],
     ["streaming", "providers", "relay", "events", "agent"],
