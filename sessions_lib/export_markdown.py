@@ -35,6 +35,8 @@ LONGEST_ANSWER = 60_000  # characters; parsing hostile Markdown takes more than 
 DEEPEST = 12  # levels of lists and quotes in an answer; parsers stop at 20 and drop the rest
 IMAGE_TYPES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
+_END = "\n\n## end\n"  # read after an answer, it must still be a heading of its own
+_SPECIAL = re.compile(r"[\\`*_\[\]<>#|~=+-]|!\[|^\d{1,9}[.)]", re.MULTILINE)  # without these, text is only text
 _ENTITY = re.compile(r"&(#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,40};)")
 
 
@@ -97,7 +99,7 @@ def _body(message: Message, index: int, steps: Sequence[calls.Step], images: Ima
         if step.result is None:
             yield "*No result was recorded.*"
     if not said.strip() and not steps and not content.parts(message):
-        yield "*No text.*"
+        yield "*Empty result.*" if message.get("role") == "tool" else "*No text.*"
     for note in export_facts.notes(message):
         yield f"*{inline(note)}*"
 
@@ -230,7 +232,10 @@ def _is_plain(text: str) -> bool:
         return False
     if _ENTITY.search(text):
         return False
-    for token in _parser().parse(text):
+    if not _SPECIAL.search(text):
+        return True
+    tokens, has_definitions = _read(text)
+    for token in tokens:
         if token.type == "inline":
             if any(child.type not in ("text", "softbreak", "hardbreak") for child in token.children or ()):
                 return False
@@ -238,7 +243,7 @@ def _is_plain(text: str) -> bool:
                 return False
         elif token.type not in ("paragraph_open", "paragraph_close"):
             return False
-    return not _references(text)
+    return not has_definitions
 
 
 def answer(text: str) -> str:
@@ -246,11 +251,22 @@ def answer(text: str) -> str:
     plain = readable(text).strip("\n")
     if len(plain) > LONGEST_ANSWER:
         return fence(text, "markdown")
-    for candidate in (plain, _neutral(plain)):
-        lowered = _lowered(candidate)
-        if lowered is not None and _stays_inside(lowered, entities=candidate is not plain):
-            return lowered
-    return fence(text, "markdown")
+    safe = _kept_inside(plain, entities=False)
+    if safe is None:
+        safe = _kept_inside(_neutral(plain), entities=True)
+    return fence(text, "markdown") if safe is None else safe
+
+
+def _kept_inside(text: str, *, entities: bool) -> str | None:
+    """``text`` with its headings lowered, if that stays inside its place, else ``None``."""
+    tokens, has_definitions = _read(text + _END)
+    if any(token.type == "heading_open" for token in tokens[:-3]):
+        lowered = _lowered(text, tokens[:-3])
+        if lowered is None:
+            return None
+        text = lowered
+        tokens, has_definitions = _read(text + _END)
+    return text if not has_definitions and _stays_inside(tokens, entities=entities) else None
 
 
 @cache
@@ -262,17 +278,16 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _references(text: str) -> bool:
+def _read(text: str) -> tuple[list[Token], bool]:
+    """The tokens of ``text``, and whether it defines link references."""
     env: dict[str, Any] = {}
-    _parser().parse(text, env)
-    return bool(env.get("references"))
+    tokens = _parser().parse(text, env)
+    return tokens, bool(env.get("references"))
 
 
-def _stays_inside(text: str, *, entities: bool) -> bool:
-    """True if ``text`` is whole blocks that leave nothing open and hold nothing that another place could feel."""
-    env: dict[str, Any] = {}
-    tokens = _parser().parse(f"{text}\n\n## end\n", env)
-    if env.get("references") or [t.type for t in tokens[-3:]] != ["heading_open", "inline", "heading_close"]:
+def _stays_inside(tokens: Sequence[Token], *, entities: bool) -> bool:
+    """True if the blocks before ``_END`` leave nothing open and hold nothing that another place could feel."""
+    if [token.type for token in tokens[-3:]] != ["heading_open", "inline", "heading_close"]:
         return False
     last = tokens[-3]
     if last.level != 0 or last.tag != "h2" or last.markup != "##" or tokens[-2].content != "end":
@@ -292,10 +307,10 @@ def _is_harmless(token: Token, entities: bool) -> bool:
     return all(_is_harmless(child, entities) for child in token.children or ())
 
 
-def _lowered(text: str) -> str | None:
-    """``text`` with each heading two levels down; ``None`` where one cannot be moved."""
+def _lowered(text: str, tokens: Sequence[Token]) -> str | None:
+    """``text``, read as ``tokens``, with each heading two levels down; ``None`` where one cannot be moved."""
     lines = text.split("\n")
-    for token in reversed(_parser().parse(text)):
+    for token in reversed(tokens):
         if token.type != "heading_open" or token.map is None:
             continue
         start, end = token.map

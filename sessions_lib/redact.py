@@ -95,7 +95,13 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("GitHub token", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}", "gh", "github_pat_"),
     _rule("GitLab token", r"gl(?:pat|dt|rt|cbt|ptt)-[A-Za-z0-9_-]{20,255}", "gl"),
-    _rule("Google key", r"AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,512}|GOCSPX-[A-Za-z0-9_-]{20,64}"),
+    _rule(
+        "Google key",
+        r"AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,512}|GOCSPX-[A-Za-z0-9_-]{20,64}",
+        "aiza",
+        "ya29.",
+        "gocspx-",
+    ),
     _rule("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,255}|xapp-[A-Za-z0-9-]{10,255}", "xox", "xapp-"),
     _rule(
         "webhook",
@@ -156,7 +162,7 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         "home folder",
-        r"(?:(?<![\w.])|(?<=\\[nrt])|(?<=file://))(?:/mnt)?(?:/[a-z])?/(?:home|Users)/(?!Shared\b|linuxbrew\b)"
+        r"(?:(?<![\w.~])|(?<=\\[nrt])|(?<=file://))(?:/mnt)?(?:/[a-z])?/(?:home|Users)/(?!Shared\b|linuxbrew\b)"
         r"(?=[^\s/])[\w.+-]{1,64}(?<![.])",
         "/home/",
         "/users/",
@@ -249,10 +255,11 @@ def _collector(found: list[Finding], index: int | None, rules: Sequence[Rule]) -
 
 def _spans(text: str, rules: Sequence[Rule]) -> Iterator[tuple[int, int, Rule]]:
     """What the rules match, in order, without overlaps: overlapping matches are one, named by the earlier rule."""
-    lowered = text.lower()
+    # Nearly all texts by number are keys and names, too short for any secret of a fixed shape.
+    lowered = "" if len(text) < 16 and text.isidentifier() else text.lower()
     matches = []
     for rank, rule in enumerate(rules):
-        if rule.hints and not any(hint in lowered for hint in rule.hints):
+        if rule.hints and not any(map(lowered.__contains__, rule.hints)):
             continue
         groups: list[str | int] = [name for name in rule.pattern.groupindex if name.startswith("secret")] or [0]
         for match in rule.pattern.finditer(text):
