@@ -18,18 +18,39 @@ from pages.parts.safe_markdown import visible
 
 Picked = Callable[[str], None]
 _PICK = "pick"
+_FIRST_WEEKS = "date(datum.value) <= 7 ? timeFormat(datum.value, '%b') : ''"  # a month's name over its first week
 
 
 def _pick(field: str) -> alt.Parameter:
     return alt.selection_point(name=_PICK, fields=[field], on="click", clear="dblclick")
 
 
+def _is_dark() -> bool:
+    return bool(st.context.theme.type == "dark")
+
+
+def _text_color() -> str:
+    """The colour of text, which Streamlit gives to axes but not to texts inside a chart."""
+    return str(st.get_option(f"theme.{'dark' if _is_dark() else 'light'}.textColor") or "gray")
+
+
+def _heat() -> list[str]:
+    """From few to many: away from the background."""
+    colors = [str(color) for color in st.get_option("theme.chartSequentialColors") or ("#c7d2fe", "#312e81")]
+    return [colors[-2], colors[2]] if _is_dark() else [colors[2], colors[-2]]
+
+
 def _faded() -> Any:
     return alt.condition(alt.param(_PICK), alt.value(1), alt.value(0.35))
 
 
-def by_day(frame: pd.DataFrame, value: str, title: str, series: str | None = None, order: Sequence[str] = ()) -> Any:
-    """Bars by day of ``value``, stacked by the column ``series``; ``frame`` has ``day`` (dates at midnight)."""
+def by_day(
+    frame: pd.DataFrame, value: str, title: str, series: str | None = None, order: Sequence[str] = (), room: int = 560
+) -> Any:
+    """Bars by day of ``value``, stacked by the column ``series``; ``frame`` has ``day`` (dates at midnight).
+
+    ``room`` is about how many pixels there are for all days.
+    """
     shown = frame.assign(date=frame["day"].dt.strftime("%Y-%m-%d"))
     tips = [alt.Tooltip("date:N", title="Day"), alt.Tooltip(f"{value}:Q", title=title, format=",")]
     encoded: dict[str, Any] = {
@@ -45,7 +66,7 @@ def by_day(frame: pd.DataFrame, value: str, title: str, series: str | None = Non
         shown = shown.assign(rank=shown[series].map(ranks))
         tips.insert(1, alt.Tooltip(f"{series}:N", title="Of"))
     days = max(1, int((shown["day"].max() - shown["day"].min()).days) + 1) if len(shown) else 1
-    bar = alt.Chart(shown, height=220).mark_bar(size=max(1.5, min(26, 880 / days)), cornerRadius=1)
+    bar = alt.Chart(shown, height=220).mark_bar(size=max(1.5, min(24, 0.8 * room / days)), cornerRadius=1)
     return bar.encode(tooltip=tips, **encoded).add_params(_pick("date"))
 
 
@@ -61,9 +82,7 @@ def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
             x=alt.X(
                 "yearmonthdate(week):O",
                 title=None,
-                axis=alt.Axis(
-                    format="%b", labelOverlap=True, ticks=False, domain=False, labelAngle=0, labelSeparation=24
-                ),
+                axis=alt.Axis(labelExpr=_FIRST_WEEKS, labelOverlap=False, ticks=False, domain=False, labelAngle=0),
             ),
             y=alt.Y(
                 "weekday:O",
@@ -71,7 +90,7 @@ def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
                 sort=["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
                 axis=alt.Axis(values=["Mon", "Wed", "Fri"], ticks=False, domain=False),
             ),
-            color=alt.Color(f"{value}:Q", title=None, legend=None, scale=alt.Scale(type="sqrt")),
+            color=alt.Color(f"{value}:Q", legend=None, scale=alt.Scale(type="sqrt", range=_heat())),
             opacity=alt.condition(f"datum['{value}'] > 0", alt.value(1), alt.value(0.12)),
             tooltip=[alt.Tooltip("date:N", title="Day"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
         )
@@ -90,7 +109,9 @@ def bars(frame: pd.DataFrame, name: str, value: str, title: str, field: str | No
         tooltip=[alt.Tooltip("label:N", title="Name"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
     )
     marks = bar.mark_bar(cornerRadiusEnd=3, height=15).encode(opacity=_faded()).add_params(_pick(field or name))
-    numbers = bar.mark_text(align="left", dx=5, fontSize=12).encode(text=alt.Text(f"{value}:Q", format=",.3~s"))
+    numbers = bar.mark_text(align="left", dx=5, fontSize=12, color=_text_color()).encode(
+        text=alt.Text(f"{value}:Q", format=",.3~s")
+    )
     return marks + numbers
 
 

@@ -20,6 +20,7 @@ from sessions_lib import query
 from sessions_lib.query import Query
 
 SPANS = {"today": "Today", "7d": "Last 7 days", "30d": "Last 30 days", "90d": "Last 90 days", "365d": "Last year"}
+ALL = "all"  # any time, where a page would choose a span by itself
 FORKS = {"only": "Only forks", "none": "No forks"}
 _NAMES = ("q", "tag", "all", "not", "model", "when", "from", "to", "forks", "zone")
 
@@ -47,13 +48,13 @@ class Filters:
     @property
     def is_narrow(self) -> bool:
         """True if anything is asked, so that something may be hidden."""
-        return replace(self, zone_name="") != Filters()
+        return replace(self, zone_name="", when="" if self.when == ALL else self.when) != Filters()
 
     @property
     def days(self) -> tuple[date | None, date | None]:
         """The first and the last day asked for."""
         if self.when not in SPANS:
-            return self.since, self.until
+            return (None, None) if self.when == ALL else (self.since, self.until)
         today = datetime.now(self.zone).date()
         count = 1 if self.when == "today" else int(self.when[:-1])
         return today - timedelta(days=count - 1), today
@@ -108,7 +109,7 @@ def from_address() -> Filters:
         all_tags=many("all"),
         not_tags=many("not"),
         models=many("model"),
-        when=when if when in SPANS else "",
+        when=when if when in SPANS or when == ALL else "",
         since=None if when in SPANS else _day(given.get("from", "")),
         until=None if when in SPANS else _day(given.get("to", "")),
         forks=forks if forks in FORKS else "",
@@ -147,7 +148,7 @@ def parts(chosen: Filters) -> list[tuple[str, Filters]]:
         for group in groups:
             left = tuple(value for value in values if value not in group)
             found.append((label.format(" or ".join(group)), _with(chosen, field, left)))
-    if chosen.when or chosen.since or chosen.until:
+    if chosen.when in SPANS or chosen.since or chosen.until:
         found.append((span_label(chosen), replace(chosen, when="", since=None, until=None)))
     if chosen.forks:
         found.append((FORKS[chosen.forks].lower(), replace(chosen, forks="")))
@@ -160,7 +161,7 @@ def _with(chosen: Filters, field: str, value: Any) -> Filters:
 
 def span_label(chosen: Filters) -> str:
     """The days in words: ``last 7 days``, ``2026-03-01 to 2026-03-31``, ``any time``."""
-    if chosen.when:
+    if chosen.when in SPANS:
         return SPANS[chosen.when].lower()
     first, last = chosen.since, chosen.until
     if first and last:
@@ -191,10 +192,10 @@ def search_box(prefix: str, chosen: Filters) -> None:
     )
 
 
-def span_box(prefix: str, chosen: Filters) -> None:
-    """The choice of days: a span that ends today, or two days."""
+def span_box(prefix: str, chosen: Filters, any_time: str = "") -> None:
+    """The choice of days: a span that ends today, or two days. ``any_time`` is how the address says all of them."""
     is_custom = bool(chosen.since or chosen.until) or bool(st.session_state.get(f"{prefix}_custom_days"))
-    value = "custom" if is_custom and not chosen.when else chosen.when
+    value = "custom" if is_custom and not chosen.when else chosen.when.replace(ALL, "")
     labels = {"": "Any time", **SPANS, "custom": "Between two days"}
     key = field(prefix, "when", value)
 
@@ -202,7 +203,8 @@ def span_box(prefix: str, chosen: Filters) -> None:
         picked = st.session_state[key]
         st.session_state[f"{prefix}_custom_days"] = picked == "custom"
         first, last = from_address().days if picked == "custom" else (None, None)
-        write(replace(from_address(), when=picked if picked in SPANS else "", since=first, until=last))
+        when = picked if picked in SPANS else "" if picked == "custom" else any_time
+        write(replace(from_address(), when=when, since=first, until=last))
 
     st.selectbox("Days", list(labels), key=key, format_func=labels.__getitem__, on_change=changed)
     if value == "custom":

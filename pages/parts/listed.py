@@ -52,23 +52,30 @@ def search_row(chosen: Filters) -> None:
             filter_boxes("sessions", chosen)
 
 
-def filter_boxes(prefix: str, chosen: Filters) -> None:
+def filter_boxes(prefix: str, chosen: Filters, any_time: str = "") -> None:
     """All the filters, two beside each other."""
     left, right = st.columns(2)
     with left:
         filters.tag_boxes(prefix, chosen, found.tags_in_use())
     with right:
         filters.model_box(prefix, chosen, found.models_in_use())
-        filters.span_box(prefix, chosen)
+        filters.span_box(prefix, chosen, any_time)
         filters.fork_box(prefix, chosen)
         filters.zone_box(prefix, chosen)
 
 
-def what_is_asked(chosen: Filters, prefix: str = "sessions") -> None:
-    """Each filter that is on as a button that takes it away; what a query said that is no filter."""
+def what_is_asked(chosen: Filters, prefix: str = "sessions", *, has_search_field: bool = True) -> None:
+    """Each filter that is on as a button that takes it away; what a query said that is no filter.
+
+    A page with no search field and a choice of spans of its own shows the words and not the span.
+    """
     for note in chosen.asked.notes:
         st.caption(safe_label(note))
-    said = [(label, left) for label, left in filters.parts(chosen) if left.q == chosen.q]
+    said = [
+        (label, left)
+        for label, left in filters.parts(chosen)
+        if (left.q == chosen.q if has_search_field else left.when == chosen.when)
+    ]
     if not said:
         return
     with st.container(horizontal=True, gap="small", key=f"{prefix}_asked"):
@@ -82,7 +89,7 @@ def what_is_asked(chosen: Filters, prefix: str = "sessions") -> None:
                 help="Take this filter away",
             )
         if len(said) > 1:
-            clear = Filters(q=chosen.q, zone_name=chosen.zone_name)
+            clear = Filters(q=chosen.q, zone_name=chosen.zone_name) if has_search_field else Filters()
             st.button("Clear all", key=f"{prefix}_clear", type="tertiary", on_click=filters.write, args=(clear,))
 
 

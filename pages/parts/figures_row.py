@@ -1,0 +1,80 @@
+"""The figures of a range in one row, each against the period before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from sessions_lib.stats import Figures
+
+
+def short(number: float) -> str:
+    """A count that is read from the back of a room: ``950``, ``12.3k``, ``4.6M``."""
+    for size, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
+        if number >= size:
+            return f"{number / (1e3 if unit == 'k' else size):.1f}{unit}"
+    return f"{number:,.0f}"
+
+
+def change(now: float | None, before: float | None) -> str | None:
+    """``+12%``, ``14×`` against the period before; ``None`` where either is unknown or there was nothing to compare with."""
+    if now is None or before is None:
+        return None
+    if not before:
+        return "new" if now else None
+    return f"{now / before:,.0f}×" if now >= 3 * before else f"{(now - before) / before:+.0%}"
+
+
+def _milliseconds(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str | None, str]]:
+    """Each figure as (name, value, change, what it means)."""
+    tokens, rate = now.tokens.total, now.error_rate
+
+    def since(figure: Callable[[Figures], float | None]) -> str | None:
+        return change(figure(now), figure(before)) if before else None
+
+    return [
+        ("Sessions", short(now.sessions), since(lambda f: f.sessions), "With a message in these days."),
+        ("Turns", short(now.turns), since(lambda f: f.turns), "Prompts, each once."),
+        (
+            "Tokens",
+            "unknown" if tokens is None else short(tokens),
+            since(lambda f: f.tokens.total),
+            "As the providers reported them, each message once, however many forks hold it.",
+        ),
+        ("Tool calls", short(now.tool_calls), since(lambda f: f.tool_calls), "Each once."),
+        (
+            "Tool errors",
+            "–" if rate is None else f"{rate:.1%}",
+            since(lambda f: f.error_rate),
+            "The share of tool results that say the tool failed.",
+        ),
+        ("Forks", short(now.forks), since(lambda f: f.forks), "Of these sessions."),
+        (
+            "First token",
+            _milliseconds(now.first_token_ms),
+            since(lambda f: f.first_token_ms),
+            "The median time until an answer began, where it was recorded.",
+        ),
+    ]
+
+
+def draw(now: Figures, before: Figures | None) -> None:
+    """Draw the figures. More is neither good nor bad, so no change is green or red."""
+    for column, (name, value, delta, meaning) in zip(st.columns(7, gap="small"), rows(now, before), strict=True):
+        column.metric(name, value, delta, delta_color="off", help=meaning, border=True, height="stretch")
+
+
+def what_counts(now: Figures) -> str:
+    """What the tokens are, in a sentence or two."""
+    answers = now.tokens
+    said = [f"{answers.reported:,} of {answers.answers:,} answers reported usage."] if answers.answers else []
+    if now.sent_again:
+        said.append(f"Forks hold {short(now.sent_again)} tokens again, which are not added.")
+    return " ".join(said)

@@ -1,0 +1,59 @@
+"""Stats: what the sessions of these days took, each message counted once; every chart filters and has its table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from pages.parts import figures_row, filters, folder, found, listed, spending
+from pages.parts.frame import frame, page
+from sessions_lib import stats
+
+frame("Stats")
+if (goes := st.session_state.pop("stats_go", None)) is not None:
+    st.switch_page(page(goes[0]), query_params=goes[1])
+
+with folder.errors_told():
+    found.read_on()
+    catalog = found.catalog()
+    if not found.total():
+        st.title("Stats", anchor=False)
+        spending.nothing_yet()
+        st.stop()
+
+    chosen = spending.with_span(filters.from_address())
+    spending.head(chosen)
+    listed.what_is_asked(chosen, "stats", has_search_field=False)
+    asked, zone = chosen.asked, chosen.zone
+    now = stats.figures(catalog, asked)
+    before = stats.period_before(asked, zone)
+    figures_row.draw(now, stats.figures(catalog, before) if before else None)
+    spending.said_below(now, before, chosen)
+    if not now.messages:
+        listed.nothing_found(chosen, "stats")
+        st.stop()
+
+    stamp = spending.stamp(chosen)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        spending.tokens_by_day(catalog, chosen, stamp)
+    with right:
+        spending.turns_by_day(catalog, chosen, stamp)
+    spending.year(catalog, replace(chosen, when="365d", since=None, until=None), stamp)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        spending.tags(catalog, asked, stamp)
+    with right:
+        spending.models(catalog, asked, stamp)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        spending.tools(catalog, asked, stamp)
+    with right:
+        spending.lengths(catalog, asked, stamp)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        spending.expensive_sessions(catalog, asked, stamp)
+    with right:
+        spending.expensive_families(catalog, asked, stamp)
+    spending.growth(catalog, asked, stamp)
