@@ -21,7 +21,7 @@ from typing import Any
 
 from sessions_lib import content, jsonl, times
 from sessions_lib.content import Message
-from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso
+from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso, word
 from sessions_lib.importers.source import Records, Source
 
 Node = dict[str, Any]
@@ -95,7 +95,7 @@ def _provenance(conversation: Node) -> dict[str, Any]:
 
 def _leaves(nodes: Mapping[str, Node], current: Any) -> list[str]:
     """The visible leaf first, then the others, newest first."""
-    parents = {node.get("parent") for node in nodes.values()}
+    parents = {word(node.get("parent")) for node in nodes.values()}
     leaves = [key for key in nodes if key not in parents]
     leaves.sort(key=lambda key: _time(nodes[key]), reverse=True)
     if isinstance(current, str) and current in nodes:
@@ -264,7 +264,7 @@ def _part(part: Any) -> dict[str, Any]:
         return {"type": "text", "text": part}
     if isinstance(part, dict):
         kind = part.get("content_type")
-        if kind == "audio_transcription":
+        if kind in ("audio_transcription", "text"):
             return {"type": "text", "text": content.as_text(part.get("text"))}
-        return {"type": content.as_text(kind) or "unknown", **part}
+        return {**part, "type": content.as_text(kind) or "unknown"}
     return {"type": "text", "text": content.as_text(part)}

@@ -25,7 +25,7 @@ from sessions_lib.importers import claude_blocks
 from sessions_lib.importers.branches import branches, without_cycles
 from sessions_lib.importers.claude_line import messages_of
 from sessions_lib.importers.claude_records import Facts, Node, Record, facts_of, node_of
-from sessions_lib.importers.imported import Imported, ImportReport, common
+from sessions_lib.importers.imported import Imported, ImportReport, common, word
 from sessions_lib.importers.source import Records, Source
 
 
@@ -101,7 +101,7 @@ def _says(nodes: Sequence[Node]) -> list[bool]:
     first: dict[Any, int] = {}
     for index, node in enumerate(nodes):
         if node.kind == "answer":
-            start = first.setdefault(node.record["message"].get("id") or index, index)
+            start = first.setdefault(word(node.record["message"].get("id")) or index, index)
             says[start] = says[start] or claude_blocks.says_something(node.blocks)
     return says
 
@@ -117,7 +117,7 @@ def _parents(nodes: Sequence[Node], report: ImportReport) -> list[int | None]:
         uuid = node.record.get("uuid")
         if isinstance(uuid, str):
             place.setdefault(uuid, index)
-    uses_parents = any(node.record.get("parentUuid") in place for node in nodes)
+    uses_parents = any(word(node.record.get("parentUuid")) in place for node in nodes)
     answered = False
     parents: list[int | None] = []
     for index, node in enumerate(nodes):
@@ -154,7 +154,7 @@ def _agents(
         record = node.record
         name = record.get("agentId")
         if not isinstance(name, str):
-            above = group_of.get(record.get("parentUuid") or "")
+            above = group_of.get(word(record.get("parentUuid")))
             name = above or ("" if is_own_file and groups else str(record.get("uuid") or f"line{node.line}"))
             if is_own_file and groups and not above:
                 name = next(iter(groups))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_lib.importers import claude_blocks
-from sessions_lib.importers.imported import ImportReport
+from sessions_lib.importers.imported import ImportReport, word
 from sessions_lib.importers.source import Source
 
 Record = dict[str, Any]
@@ -145,9 +145,9 @@ def facts_of(listed: Sequence[tuple[int, Record]], source: Source) -> Facts:
             made_title = record.get("aiTitle") or record.get("title")
         elif kind == "summary":
             last_summary = record
-            if record.get("leafUuid") in facts.uuids:
+            if word(record.get("leafUuid")) in facts.uuids:
                 summary = record.get("summary")
-    if summary is None and last_summary.get("leafUuid") in facts.uuids:
+    if summary is None and word(last_summary.get("leafUuid")) in facts.uuids:
         summary = last_summary.get("summary")
     facts.title = next((t for t in (own_title, made_title, summary) if isinstance(t, str) and t.strip()), None)
     # A resumed file may start with records of the session it was copied from; its name, or its end, tells its own.

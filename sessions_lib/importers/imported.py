@@ -77,6 +77,11 @@ class ImportReport:
         return sum(len(lines) for lines in self.damaged.values())
 
 
+def word(value: Any) -> str:
+    """``value`` if it is a string, else ``""``: what a name or an id must be before it is looked up."""
+    return value if isinstance(value, str) else ""
+
+
 def common(first: Sequence[str], second: Sequence[str]) -> int:
     """How many identities both start with.
 

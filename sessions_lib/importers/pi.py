@@ -24,7 +24,7 @@ from typing import Any
 from sessions_lib import content, jsonl, times
 from sessions_lib.content import Message
 from sessions_lib.importers.branches import Branch, branches, without_cycles
-from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso, set_usage
+from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso, set_usage, word
 from sessions_lib.importers.source import Records, Source
 
 Entry = dict[str, Any]
@@ -53,7 +53,7 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
         path = [entries[index][1] for index in branch.records]
         fill_times(messages, iso(header.get("timestamp")))
         labels = _labels(
-            [entry for _, entry in entries], dict(zip((e.get("id") for _, e in entries), ids, strict=True))
+            [entry for _, entry in entries], dict(zip((word(e.get("id")) for _, e in entries), ids, strict=True))
         )
         own_labels = [mark for mark in labels if any(m["id"] == mark["message_id"] for m in messages)]
         found.append(
@@ -132,7 +132,7 @@ def _labels(entries: Sequence[Entry], ids: dict[Any, str]) -> list[dict[str, str
     """The labels that stand at the end, each with the message it marks; a label without text clears one."""
     standing: dict[str, str] = {}
     for entry in entries:
-        if entry.get("type") == "label" and (target := ids.get(entry.get("targetId"))):
+        if entry.get("type") == "label" and (target := ids.get(word(entry.get("targetId")))):
             standing.pop(target, None)
             label = entry.get("label")
             if isinstance(label, str) and label.strip():

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sessions_lib.importers.imported import word
 from sessions_lib.importers.source import SQLITE, Records, Source
 
 TOOLS = {
@@ -241,7 +242,9 @@ def _is_pi(records: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _is_codex(records: Sequence[Mapping[str, Any]]) -> bool:
-    if any(record.get("type") in _CODEX_TYPES and isinstance(record.get("payload"), Mapping) for record in records):
+    if any(
+        word(record.get("type")) in _CODEX_TYPES and isinstance(record.get("payload"), Mapping) for record in records
+    ):
         return True
     if any(record.get("record_type") == "state" for record in records[:5]):
         return True
@@ -250,13 +253,13 @@ def _is_codex(records: Sequence[Mapping[str, Any]]) -> bool:
         "role" not in head
         and "timestamp" in head
         and "id" in head
-        and any(record.get("type") in _CODEX_ITEMS and "uuid" not in record for record in records[1:])
+        and any(word(record.get("type")) in _CODEX_ITEMS and "uuid" not in record for record in records[1:])
     )
 
 
 def _is_claude_code(records: Sequence[Mapping[str, Any]]) -> bool:
     for record in records:
-        if record.get("type") not in _CLAUDE_TYPES:
+        if word(record.get("type")) not in _CLAUDE_TYPES:
             continue
         if record["type"] in ("user", "assistant"):
             if isinstance(record.get("message"), Mapping):
