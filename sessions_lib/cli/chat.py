@@ -8,6 +8,7 @@ Does not know how a prompt is answered: it shows the events of ``Agent.stream``.
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,14 +16,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sessions_lib.cli import look, options, printing
+from sessions_lib.cli import change, look, options, printing
 from sessions_lib.cli.options import Folder
-from sessions_lib.errors import ProviderError, SessionError, SessionLocked
+from sessions_lib.errors import SessionError, SessionLocked
 
 if TYPE_CHECKING:
     from sessions_lib.agent import Agent
     from sessions_lib.events import Event, Finished
-    from sessions_lib.session import Session
+    from sessions_lib.manager import SessionManager
 
 
 def chat(
@@ -55,59 +56,101 @@ def chat(
     """
     if session is not None and named is not None:
         raise typer.BadParameter("Give the session once: as an argument or with --session.")
-    agent = _agent(folder, named if session is None else session, model, base_url, tools)
-    _greet(agent)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # a closed terminal keeps what was said, as Ctrl-C does
+    name = named if session is None else session
+    talk = _Talk(_agent(folder, name, model, base_url, tools), options.manager(folder))
+    talk.greet()
     if once is not None:
-        _answer(agent, once)
-    elif not _talk(agent):
-        raise SessionError("The last prompt has no answer. To ask it again: forkbook chat, then an empty line.")
+        talk.answer_once(once)
+    else:
+        talk.go_on()
 
 
 def _agent(folder: str | None, name: str | None, model: str | None, base_url: str | None, tools: str | None) -> Agent:
+    """The agent on the session; on one in memory if none was named: a file is made when something is said."""
     from sessions_lib.agent import Agent
+    from sessions_lib.session import Session
     from sessions_lib.tools import from_file
 
+    chosen = Session() if name is None else options.opened(folder, name)
     offered = from_file(options.path(tools)) if tools else None
-    found = options.manager(folder)
-    chosen = found.open(found.resolve(name)) if name is not None else found.create()
     return Agent(session=chosen, model=model, base_url=base_url, tools=offered)
 
 
-def _greet(agent: Agent) -> None:
-    session = agent.session
-    who = "The offline demo model answers" if agent.endpoint.is_demo else f"{agent.endpoint.model or 'The first model'}"
-    where = "" if agent.endpoint.is_demo else f" at {agent.endpoint.name} answers"
-    offered = ", ".join(tool.name for tool in agent.tools)
-    printing.talk(
-        f"{printing.line(session.title)} ({session.id}). {who}{where}{f'; tools: {offered}' if offered else ''}."
-    )
-    for sentence in look.reported(session):
-        printing.talk(sentence)
-    if _is_waiting(session):
-        printing.talk("The last prompt has no answer yet; an empty line asks it again.")
+class _Talk:
+    """A conversation in a terminal or a pipe: which agent it is with now."""
 
+    def __init__(self, agent: Agent, found: SessionManager) -> None:
+        self.agent, self._manager = agent, found
 
-def _is_waiting(session: Session) -> bool:
-    last = session.messages[-1] if session.messages else {}
-    return last.get("role") in ("user", "tool") or bool(last.get("interrupted"))
+    @property
+    def _is_new(self) -> bool:
+        return self.agent.session.path is None
 
+    @property
+    def _is_waiting(self) -> bool:
+        """True if the last message of the session is one that an answer has to follow."""
+        stored = self.agent.session.messages
+        last = stored[-1] if stored else {}
+        return last.get("role") in ("user", "tool") or bool(last.get("interrupted"))
 
-def _talk(agent: Agent) -> bool:
-    """Answer prompts until there are no more; false if the last one got no answer."""
-    is_answered = True
-    for prompt in _prompts():
-        if not prompt.strip() and not _is_waiting(agent.session):
-            continue
+    def greet(self) -> None:
+        """Say which session this is, who answers, with what tools, and what is wrong or left to answer."""
+        session, endpoint = self.agent.session, self.agent.endpoint
+        what = "A new session" if self._is_new else f"{printing.line(session.title)} ({session.id})"
+        model = endpoint.model or "the first model"
+        who = "The offline demo model" if endpoint.is_demo else f"{printing.line(model)} at {endpoint.name}"
+        offered = ", ".join(tool.name for tool in self.agent.tools)
+        printing.talk(f"{what}. {who} answers{f'; tools: {offered}' if offered else ''}.")
+        for sentence in look.reported(session):
+            printing.talk(sentence)
+        if self._is_waiting:
+            printing.talk("The last prompt has no whole answer yet; an empty line asks it again.")
+
+    def answer_once(self, prompt: str) -> None:
+        """Answer one prompt; stopped, it is an error, since a script has no whole answer then."""
         try:
-            agent = _answer(agent, prompt if prompt.strip() else None)
-            is_answered = True
-        except ProviderError as error:
-            printing.talk(f"{error} An empty line asks again.")
-            is_answered = False
+            self._answer(prompt)
         except KeyboardInterrupt:
-            printing.talk(f"\nStopped; what was said is saved in {agent.session.id}.")
-            return True
-    return is_answered
+            raise SessionError(f"Stopped; what was said is saved in {self.agent.session.id}.") from None
+
+    def go_on(self) -> None:
+        """Answer prompts until there are no more. In a terminal an error is said, and the next prompt waited for."""
+        for prompt in _prompts():
+            if not prompt.strip() and not self._is_waiting:
+                continue
+            try:
+                self._answer(prompt if prompt.strip() else None)
+            except SessionError as error:
+                if not sys.stdin.isatty():
+                    raise
+                printing.talk(f"{error}{' An empty line asks again.' if self._is_waiting else ''}")
+            except KeyboardInterrupt:
+                printing.talk(f"\nStopped; what was said is saved in {self.agent.session.id}.")
+                return
+        if not self._is_new:
+            printing.talk(f"To go on: forkbook chat {self.agent.session.id}")
+
+    def _answer(self, prompt: str | None) -> None:
+        """Show the answer to ``prompt`` as it comes; from a fork, if the session is taken and the person agrees."""
+        if self._is_new and prompt and prompt.strip():
+            self.agent.session = self._manager.create()
+        try:
+            hold = self.agent.begin(prompt)
+        except SessionLocked as error:
+            self._fork(error)
+            hold = self.agent.begin(prompt)
+        with closing(self.agent.stream(prompt, hold=hold)) as events:
+            _show(events)
+
+    def _fork(self, error: SessionLocked) -> None:
+        session = self.agent.session
+        if not sys.stdin.isatty():
+            raise SessionError(f"{error} To fork it: forkbook fork {session.id}") from error
+        change.ask(f"{error}\nFork it, and go on there?", False, "Nothing was sent")
+        self.agent = self.agent.fork()
+        printing.talk(f"Forked: {self.agent.session.id}")
 
 
 def _prompts() -> Iterator[str]:
@@ -133,47 +176,37 @@ def _prompts() -> Iterator[str]:
             return
 
 
-def _answer(agent: Agent, prompt: str | None) -> Agent:
-    """Show the answer to ``prompt`` as it comes; the agent that gave it: on a fork, if the session was taken."""
-    try:
-        hold = agent.begin(prompt)
-    except SessionLocked as error:
-        agent = _forked(agent, error)
-        hold = agent.begin(prompt)
-    with closing(agent.stream(prompt, hold=hold)) as events:
-        _show(events)
-    return agent
-
-
-def _forked(agent: Agent, error: SessionLocked) -> Agent:
-    if not sys.stdin.isatty() or not typer.confirm(printing.plain(f"{error}\nFork it, and go on there?"), err=True):
-        raise error
-    fork = agent.fork()
-    printing.talk(f"Forked: {fork.session.id}")
-    return fork
-
-
 def _show(events: Iterator[Event]) -> None:
     from sessions_lib import calls, content
     from sessions_lib.events import Finished, Notice, TextDelta, ToolCallStarted, ToolFinished, UsageReported
 
     tokens: int | None = None
-    for event in events:
-        if isinstance(event, TextDelta):
-            typer.echo(printing.plain(event.text), nl=False)
-            sys.stdout.flush()
-        elif isinstance(event, ToolCallStarted):
-            typer.echo(f"  {printing.line(calls.label(event.call), 100)}", err=True, nl=False)
-        elif isinstance(event, ToolFinished):
-            failed = "failed: " if event.message.get("is_error") else ""
-            printing.talk(f" -> {failed}{printing.line(content.text(event.message), 100)}")
-        elif isinstance(event, UsageReported):
-            tokens = (tokens or 0) + (event.usage.total or 0)
-        elif isinstance(event, Notice):
-            printing.talk(event.text)
-        elif isinstance(event, Finished):
+    is_within_line = False
+    try:
+        for event in events:
+            if isinstance(event, TextDelta):
+                typer.echo(printing.plain(event.text), nl=False)
+                sys.stdout.flush()
+                is_within_line = True
+            elif isinstance(event, ToolCallStarted):
+                if is_within_line:
+                    printing.data()
+                    is_within_line = False
+                typer.echo(f"  {printing.line(calls.label(event.call), 100)}", err=True, nl=False)
+            elif isinstance(event, ToolFinished):
+                failed = "failed: " if event.message.get("is_error") else ""
+                printing.talk(f" -> {failed}{printing.line(content.text(event.message), 100)}")
+            elif isinstance(event, UsageReported) and event.usage.total is not None:
+                tokens = (tokens or 0) + event.usage.total
+            elif isinstance(event, Notice):
+                printing.talk(event.text)
+            elif isinstance(event, Finished):
+                printing.data()
+                is_within_line = False
+                _end(event, tokens)
+    finally:
+        if is_within_line:
             printing.data()
-            _end(event, tokens)
 
 
 def _end(event: Finished, tokens: int | None) -> None:

@@ -26,6 +26,7 @@ COMMANDS = {
     "verdict": "join.verdict",
     "tag": "change.tag",
     "search": "look.search",
+    "stats": "numbers.stats",
     "export": "files.export",
     "import": "bring.bring",
     "check": "files.check",

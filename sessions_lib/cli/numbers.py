@@ -1,0 +1,114 @@
+"""``stats``: what the sessions hold and cost, from ``sessions_lib.stats``.
+
+Does not add anything up itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import Folder, Json
+
+if TYPE_CHECKING:
+    from sessions_lib.stats import Figures
+
+BY = {
+    "tag": "by_tag",
+    "model": "by_model",
+    "tool": "tools",
+    "day": "by_day",
+    "session": "sessions",
+    "family": "families",
+}
+SHOWN = (
+    "sessions",
+    "forks",
+    "turns",
+    "input",
+    "output",
+    "total",
+    "sent_again",
+    "calls",
+    "tool_calls",
+    "errors",
+    "failures",
+)
+NAMES = ("tag", "model", "tool", "day", "id", "root", "title")
+
+
+def stats(
+    query: Annotated[
+        list[str] | None, typer.Argument(metavar="[QUERY]...", help="Only what search would find.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="WHAT", help="A row for each tag, model, tool, day, session or family."),
+    ] = None,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
+    """Count sessions, turns and tokens, each message once.
+
+    Example: forkbook stats after:2026-08-01 --by tag
+    """
+    from sessions_lib import stats as numbers
+    from sessions_lib.query import parse
+
+    if by is not None and by not in BY:
+        raise typer.BadParameter(f"{printing.line(by)!r} is none of: {', '.join(BY)}.")
+    asked = parse(" ".join(query or ()))
+    catalog = options.manager(folder).catalog
+    for note in asked.notes:
+        printing.talk(note)
+    figures = numbers.figures(catalog, asked)
+    if json and by is None:
+        printing.record(figures)
+        return
+    if not json:
+        _print_figures(figures)
+    for one in [by] if by else ["tag", "model", "tool"]:
+        _print_rows(rows(getattr(numbers, BY[one])(catalog, asked)), json)
+
+
+def rows(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame of ``sessions_lib.stats``, unknown as ``None``."""
+    found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return found
+
+
+def _print_figures(figures: Figures) -> None:
+    tokens = figures.tokens
+    reported = f"{tokens.reported:,} of {tokens.answers:,} answers reported usage"
+    for name, value in (
+        ("Sessions", f"{figures.sessions:,}, {figures.forks:,} of them forks"),
+        ("Messages", f"{figures.messages:,} in {printing.count(figures.turns, 'turn')}"),
+        ("Tokens", f"{printing.number(tokens.total)} ({reported})"),
+        ("  in", f"{printing.number(tokens.input)}, of which cached {printing.number(tokens.cached)}"),
+        ("  out", f"{printing.number(tokens.output)}, of which reasoning {printing.number(tokens.reasoning)}"),
+        ("  sent again", f"{printing.number(figures.sent_again)} by forks, not counted above"),
+        ("Tool calls", f"{figures.tool_calls:,}, {figures.errors:,} failed"),
+        ("First token", "-" if figures.first_token_ms is None else f"{figures.first_token_ms:,.0f} ms in the median"),
+    ):
+        printing.data(f"{name:<13} {value}")
+
+
+def _print_rows(found: list[dict[str, Any]], json: bool) -> None:
+    if json:
+        for row in found:
+            printing.record(row)
+    elif found:
+        named = [name for name in NAMES if name in found[0]]
+        counted = [name for name in SHOWN if name in found[0]]
+        printing.data()
+        printing.table(
+            [name.replace("_", " ").upper() for name in (*named, *counted)],
+            [
+                [str(row[name] or "") for name in named] + [printing.number(row[name]) for name in counted]
+                for row in found
+            ],
+            cut=range(len(named)),
+            right=range(len(named), len(named) + len(counted)),
+        )
