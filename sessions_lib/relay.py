@@ -91,7 +91,7 @@ def _read(source: Iterator[Any], items: queue.Queue[tuple[str, Any]], is_left: t
     try:
         for item in source:
             if is_left.is_set():
-                break
+                return  # not an end: the source had more to say
             items.put(("item", item))
     except BaseException as error:  # noqa: BLE001 - raised again by whoever waits in relay
         items.put(("error", error))

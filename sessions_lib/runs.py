@@ -211,11 +211,6 @@ class Run:
         finally:
             hold.release()
             with self._changed:
-                if len(agent.session.messages) != self._stored:
-                    # What a broken stream had said is stored; what could not be stored stays to be seen and copied.
-                    self._stored = len(agent.session.messages)
-                    self._text.clear()
-                    self._reasoning.clear()
                 self._state, self._error = ended
                 self._steps.clear()
                 self._version += 1

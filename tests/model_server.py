@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 4, "total_tokens": 15}
-DROP = "DROP"  # in a list of chunks: cut the connection here
+DROP = "DROP"  # in a list of chunks: cut the connection here, in the middle of the response
 SILENCE = "SILENCE"  # in a list of chunks: say nothing more until the client goes away
 
 
@@ -191,6 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         self.send_header("content-type", reply.kind)
         self.send_header("connection", "close")
+        self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         try:
             for line in _lines(reply):
@@ -202,9 +203,11 @@ class _Handler(BaseHTTPRequestHandler):
                     return
                 if self._has_left():
                     raise BrokenPipeError
-                self.wfile.write(line.encode())
+                data = line.encode()
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
                 self.wfile.flush()
                 time.sleep(reply.pause_s)
+            self.wfile.write(b"0\r\n\r\n")
         except OSError:
             self.server.owner.aborted += 1
         else:

@@ -20,6 +20,7 @@ from sessions_lib.agent import (
     UsageReported,
 )
 from sessions_lib.errors import ProviderError, SessionError, SessionLocked, StepLimitReached, StorageError
+from sessions_lib.relay import Stop
 from sessions_lib.usage import Usage
 from tests.model_server import (
     DROP,
@@ -486,6 +487,34 @@ def test_closing_the_stream_before_a_tool_runs_says_that_it_was_not_run(tmp_path
     ]
 
 
+def test_calls_that_came_whole_before_the_stream_was_closed_are_answered_as_not_run(tmp_path: Path) -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "tide", "arguments": '{"port":"E"}'}}
+    late = Reply([chunk({"tool_calls": [call]}, "tool_calls"), chunk({"content": "Let me look."}), SILENCE])
+    with ModelServer(late) as server:
+        events = agent_on(server, tmp_path, tools=[tide]).stream("Go")
+        assert next(events) == TextDelta("Let me look.")
+        events.close()
+
+    assert SEEN == []
+    assert [(m["role"], m["content"]) for m in on_disk(tmp_path)[1:]] == [
+        ("assistant", "Let me look."),
+        ("tool", "Not run: the run was stopped before this call."),
+    ]
+
+
+def test_a_stop_ends_the_stream_with_what_was_said(tmp_path: Path) -> None:
+    stop = Stop()
+    with ModelServer(Reply([chunk({"content": "The "}), SILENCE])) as server:
+        events = agent_on(server, tmp_path).stream("When?", stop=stop)
+        assert next(events) == TextDelta("The ")
+        stop.set()
+        rest = list(events)
+
+    answer = on_disk(tmp_path)[1]
+    assert (answer["content"], answer["interrupted"]) == ("The ", True)
+    assert rest == [MessageStored(answer), Finished("The ", answer, True, None)]
+
+
 def test_ctrl_c_in_a_tool_leaves_a_result_that_says_the_outcome_is_unknown(tmp_path: Path) -> None:
     @tool
     def interrupted() -> str:
@@ -541,8 +570,9 @@ def test_with_nothing_to_answer_going_on_is_refused(tmp_path: Path) -> None:
         agent.chat("Hm?")
         with pytest.raises(SessionError, match="no prompt waiting"):
             list(agent.stream(None))
+        agent_on(server, tmp_path).chat("And now?")  # the refused one holds no lock
 
-    assert len(on_disk(tmp_path)) == 2
+    assert len(on_disk(tmp_path)) == 4
 
 
 @pytest.mark.parametrize(
