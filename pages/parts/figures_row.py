@@ -18,7 +18,7 @@ def short(number: float) -> str:
 
 
 def change(now: float | None, before: float | None) -> str | None:
-    """``+12%``, ``14×`` against the period before; ``None`` where either is unknown or there was nothing to compare with."""
+    """``+12%``, ``14×`` against the period before; ``None`` where that or this is unknown, or both are nothing."""
     if now is None or before is None:
         return None
     if not before:

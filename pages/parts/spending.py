@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -128,17 +130,27 @@ def _length_picked(name: str) -> None:
 
 
 def _box(title: str, meaning: str = "") -> Any:
+    """A box under its title."""
+    return _choosing(title, meaning)[0]
+
+
+def _choosing(title: str, meaning: str = "", key: str = "", options: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """A box under its title, and what was chosen beside the title."""
     box = st.container(border=True, height="stretch")
-    box.markdown(f"**{title}**", help=meaning or None)
-    return box
-
-
-def _choice(key: str, options: dict[str, str]) -> str:
-    chosen: str = st.segmented_control(
-        "Show", list(options), key=key, default=next(iter(options)), format_func=options.__getitem__, required=True,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
-    return chosen
+    with box, st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{title}**", help=meaning or None, width="stretch")
+        if not options:
+            return box, ""
+        chosen: str = st.segmented_control(
+            title,
+            list(options),
+            key=key,
+            default=next(iter(options)),
+            format_func=lambda name: options[name],
+            required=True,
+            label_visibility="collapsed",
+        )
+    return box, chosen
 
 
 def kinds(days: pd.DataFrame) -> pd.DataFrame:
@@ -163,8 +175,8 @@ def _largest(days: pd.DataFrame) -> pd.DataFrame:
 
 def tokens_by_day(catalog: Catalog, chosen: Filters, mark: str) -> None:
     """Tokens by day, stacked by kind, model or tag."""
-    with _box("Tokens by day"):
-        stack = _choice("stats_stack", _STACKS)
+    box, stack = _choosing("Tokens by day", key="stats_stack", options=_STACKS)
+    with box:
         days = stats.by_day(catalog, chosen.asked, chosen.zone, None if stack == "kind" else stack)
         days["day"] = pd.to_datetime(days["day"])
         shown = kinds(days) if stack == "kind" else _largest(days.dropna(subset=["total"]))
@@ -208,8 +220,9 @@ def year(catalog: Catalog, chosen: Filters, mark: str) -> None:
 
 def tags(catalog: Catalog, asked: Query, mark: str) -> None:
     """What each tag took."""
-    with _box("Tags", "A session with two tags stands under both: do not add them up."):
-        measure = _choice("stats_tags_measure", _MEASURES)
+    meaning = "A session with two tags stands under both: do not add them up."
+    box, measure = _choosing("Tags", meaning, "stats_tags_measure", _MEASURES)
+    with box:
         table = stats.by_tag(catalog, asked)
         table["forks_share"] = (table["forks"] / table["sessions"].where(table["sessions"] > 0)).round(3)
         _ranked("tags", table, "tag", measure, ["tag", "sessions", "forks_share", "turns", "total"], _tag_picked, mark)
@@ -217,8 +230,8 @@ def tags(catalog: Catalog, asked: Query, mark: str) -> None:
 
 def models(catalog: Catalog, asked: Query, mark: str) -> None:
     """What each model took."""
-    with _box("Models"):
-        measure = _choice("stats_models_measure", _MEASURES | {"turns": "Answers"})
+    box, measure = _choosing("Models", "", "stats_models_measure", _MEASURES | {"turns": "Answers"})
+    with box:
         columns = ["model", "sessions", "answers", "input", "cached", "output", "reasoning", "total", "reported"]
         column = "answers" if measure == "turns" else measure
         _ranked("models", stats.by_model(catalog, asked), "model", column, columns, _model_picked, mark)
@@ -226,8 +239,10 @@ def models(catalog: Catalog, asked: Query, mark: str) -> None:
 
 def tools(catalog: Catalog, asked: Query, mark: str) -> None:
     """How often each tool was called, how often it failed, how long it took."""
-    with _box("Tools"):
-        measure = _choice("stats_tools_measure", {"calls": "Calls", "failures": "Failures", "seconds": "Seconds"})
+    box, measure = _choosing(
+        "Tools", "", "stats_tools_measure", {"calls": "Calls", "failures": "Failures", "seconds": "Seconds"}
+    )
+    with box:
         table = stats.tools(catalog, asked)
         table["seconds"] = (table["duration_ms"].astype("Float64") / 1000).round(1)
         table["failed"] = (table["failures"] / table["calls"].where(table["calls"] > 0)).round(3)
