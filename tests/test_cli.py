@@ -6,8 +6,11 @@ import contextlib
 import json
 import os
 import pty
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -627,3 +630,84 @@ def test_a_verdict_is_found_again(terminal: Terminal) -> None:
     assert [row["tags"] for row in terminal.records("list", "--tag", "best")] == [["best"]]
     assert "won" in next(line for line in terminal.ok("list").splitlines() if line.startswith("b "))
     assert "at least one other" in terminal.told("verdict", "b", "b")
+
+
+# --- stats and the app ------------------------------------------------------------------------------------------
+
+
+def test_tokens_are_counted_once_however_many_forks_hold_them(terminal: Terminal) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}
+    session(terminal, "a", LIGHTHOUSES, {**GULL, "id": "m1", "model": "tiny", "usage": usage})
+    for name in ("b", "c"):
+        terminal.ok("fork", "a", "--id", name)
+    terminal.ok("tag", "a", "north")
+
+    (figures,) = terminal.records("stats")
+
+    assert (figures["sessions"], figures["forks"], figures["tokens"]["total"], figures["sent_again"]) == (3, 2, 14, 28)
+    assert [(row["model"], row["total"], row["reasoning"]) for row in terminal.records("stats", "--by", "model")] == [
+        ("tiny", 14, None)
+    ]
+    assert [(row["tag"], row["total"]) for row in terminal.records("stats", "tag:north", "--by", "tag")] == [
+        ("north", 14)
+    ]
+    shown = terminal.ok("stats")
+    assert "14 (1 of 1 answers reported usage)" in shown
+    assert "of which reasoning -" in shown
+    assert terminal.run("stats", "--by", "colour").returncode == 2
+
+
+def test_the_demo_opens_the_app_on_a_folder_of_its_own_that_goes_with_it(terminal: Terminal) -> None:
+    session(terminal, "mine")
+    before = terminal.files()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    app = subprocess.Popen(
+        terminal.command("forkbook", "demo", "--open"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=terminal.env(STREAMLIT_SERVER_PORT=str(port), TMPDIR=str(terminal.home)), text=True,
+    )  # fmt: skip
+    try:
+        answer = ""
+        for _ in range(600):
+            with (
+                contextlib.suppress(OSError),
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as page,
+            ):
+                answer = page.read().decode()
+                break
+            assert app.poll() is None, app.stdout and app.stdout.read()
+            time.sleep(0.2)
+        (place,) = terminal.home.glob("forkbook-demo-*")
+
+        assert answer == "ok"
+        assert (place / "quest-1.jsonl").exists()
+    finally:
+        app.terminate()
+        shown, _ = app.communicate(timeout=60)
+
+    assert app.returncode == 0
+    assert "Traceback" not in shown
+    assert not place.exists()
+    assert {name: data for name, data in terminal.files().items() if name.startswith("sessions/")} == before
+
+
+def test_work_on_many_files_shows_a_bar_in_a_terminal_only(terminal: Terminal) -> None:
+    for number in range(60):
+        write(terminal.work / "in" / f"{number}.jsonl", LIGHTHOUSES, GULL, {"role": "user", "content": str(number)})
+
+    assert "%" not in (done := terminal.run("import", "in", "--dry-run")).stderr + done.stdout
+
+    controller, side = pty.openpty()
+    process = subprocess.Popen(
+        terminal.command("forkbook", "import", "in"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=side,
+        env=terminal.env(), cwd=terminal.work,
+    )  # fmt: skip
+    os.close(side)
+    shown = b""
+    with contextlib.suppress(OSError), open(controller, "rb", buffering=0) as screen:
+        while piece := screen.read(4096):
+            shown += piece
+    assert process.wait(60) == 0
+    assert b"100%" in shown
+    assert b"Imported 60 sessions" in shown
