@@ -15,10 +15,11 @@ from pages.parts import (
     chat_turns,
     folder,
     providers,
+    trying,
 )
-from pages.parts.frame import frame
+from pages.parts.frame import frame, page
 from pages.parts.safe_markdown import safe_label
-from sessions_lib import runs
+from sessions_lib import names, runs
 from sessions_lib.errors import SessionError
 from sessions_lib.session import Session
 
@@ -26,7 +27,13 @@ from sessions_lib.session import Session
 def draw_dialog(session: Session | None) -> None:
     """The dialog the visitor opened, over the page."""
     kind, session_id, index = st.session_state[cell_menu.DIALOG]
-    titles = {"edit": "Edit and rerun", "rerun": "Rerun with another model", "delete": "Delete", "settings": "Settings"}
+    titles = {
+        "edit": "Edit and rerun",
+        "rerun": "Rerun with another model",
+        "try": "Try in parallel",
+        "delete": "Delete",
+        "settings": "Settings",
+    }
 
     @st.dialog(titles[kind], on_dismiss=cell_menu.close_dialog)
     def body() -> None:
@@ -38,16 +45,22 @@ def draw_dialog(session: Session | None) -> None:
             chat_header.draw_delete(session)
         elif session is not None and kind == "edit":
             cell_menu.draw_edit(session.id, index, session.messages[index])
+        elif session is not None and kind == "try":
+            trying.draw(session.id, index, session.messages[index], session.meta)
         elif session is not None:
             cell_menu.draw_rerun(session.id, index, session.meta)
 
-    if session_id == (session.id if session else ""):
+    fits = session is None or index < len(session.messages) or kind not in ("edit", "rerun")
+    if fits and session_id == (session.id if session else ""):
         body()
     else:
         cell_menu.close_dialog()
 
 
 frame("Chat", width="reading")
+if trying.GO in st.session_state:
+    cell_menu.close_dialog()
+    st.switch_page(page("compare"), query_params=st.session_state.pop(trying.GO))
 session_id = chat_state.chosen()
 
 if session_id is None:
@@ -60,7 +73,8 @@ if session_id is None:
     st.stop()
 
 run = runs.of(folder.manager().folder, session_id)
-progress = run.snapshot() if run else None  # before the file is read: what it has more is then drawn from the file
+progress = run.snapshot() if run else None  # before the file is read: what that has more is then drawn from the file
+is_live = progress is not None and progress.state == "running"
 try:
     session = folder.current(session_id)
 except SessionError as error:
@@ -69,19 +83,20 @@ except SessionError as error:
     chat_new.draw_way_out(session_id, error)
     st.stop()
 
+seen = chat_live.mark_of(session)  # now: other visitors share the session, and may read on while this page is drawn
+st.set_page_config(page_title=f"{names.one_line(session.title, 60)} · Forkbook")
 view = chat_header.draw_header(session)
 chat_turns.draw_damage(session)
-place = chat_turns.draw_turns(session, view, is_live=bool(run and run.is_live))
-chat_composer.draw_state(session, run)
+place = chat_turns.draw_turns(session, view, is_live=is_live)
+chat_composer.draw_state(session, run, is_live=is_live)
 chat_composer.draw_notice()
-chat_composer.draw_composer(session, run)
+chat_composer.draw_composer(session, run if is_live else None)
 is_dialog_open = cell_menu.DIALOG in st.session_state
 if is_dialog_open:
     draw_dialog(session)
 browser.draw()
 
-if run is not None and progress is not None and run.is_live:
-    stored = max(progress.stored, len(session.messages))
-    chat_live.watch_run(run, stored, place, in_fragment=is_dialog_open)
+if run is not None and progress is not None and is_live:
+    chat_live.watch_run(run, max(progress.stored, seen.messages), place, in_fragment=is_dialog_open)
 else:
-    chat_live.watch_files(session.id, len(session.messages), chat_live.mark_of(session), was_live=False)
+    chat_live.watch_files(session.id, seen)

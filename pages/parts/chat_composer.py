@@ -21,8 +21,8 @@ from sessions_lib.session import Session
 
 
 def draw_composer(session: Session | None, run: Run | None) -> None:
-    """The prompt of ``session``, or of a new one; disabled while it is being answered."""
-    is_live = bool(run and run.is_live)
+    """The prompt of ``session``, or of a new one; disabled, with a Stop, while ``run`` answers it."""
+    is_live = run is not None
     settings = providers.told(session.meta) if session else providers.told({})
     name = providers.name_of(settings)
     key = f"chat-prompt-{session.id if session else 'new'}"
@@ -59,7 +59,7 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
                     args=(session.id,),
                     shortcut="Alt+F",
                 )
-            if run is not None and is_live:
+            if run is not None:
                 st.space("stretch")
                 st.button("Stop", icon=":material/stop_circle:", key="chat-stop", on_click=run.stop, shortcut="Esc")
 
@@ -117,29 +117,28 @@ def answer(session_id: str) -> None:
         chat_state.notify({"kind": "error", "text": str(error)})
 
 
-def draw_state(session: Session, run: Run | None) -> None:
+def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
     """Below the last turn: why the last run failed, or that something waits for an answer, and the button to go on."""
-    if run is not None and run.is_live:
+    if is_live:
         return
-    failed = run.error if run is not None and run.state == "failed" else None
+    ended = run.snapshot() if run is not None else None
     waiting = waits_for(session.messages)
-    if failed and (waiting or (run is not None and len(session.messages) == run.snapshot().stored)):
+    is_last_word = ended is not None and ended.stored == len(session.messages)
+    failed = ended.error if ended is not None and (waiting or is_last_word) else None
+    for notice in ended.notices if ended is not None and is_last_word else ():
+        st.caption(f":material/info: {safe_label(notice)}")
+    if failed:
         st.error(safe_label(failed), icon=":material/error:")
-    elif not waiting:
-        return
-    elif waiting != "prompt":
+    elif waiting and waiting != "prompt":
         st.caption(f":material/history: {waiting}")
     if waiting:
-        label = "Try again" if failed else "Answer" if waiting == "prompt" else "Go on"
         st.button(
-            label,
+            "Try again" if failed else "Answer" if waiting == "prompt" else "Go on",
             key=f"chat-answer-{session.id}",
             icon=":material/play_arrow:",
             on_click=answer,
             args=(session.id,),
         )
-    for notice in run.snapshot().notices if run is not None else ():
-        st.caption(safe_label(notice))
 
 
 def waits_for(stored: Sequence[Message]) -> str:

@@ -9,6 +9,7 @@ Does not start, stop or write anything.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -98,19 +99,26 @@ def _settled_end(text: str, start: int, wanted: int) -> int | None:
     return None
 
 
+@dataclass(frozen=True)
+class Mark:
+    """What a page shows of a session, to notice a change."""
+
+    messages: int
+    names: tuple[str, ...]
+
+
+def mark_of(session: Session) -> Mark:
+    """What there is to be shown of ``session`` now."""
+    return Mark(len(session.messages), (session.title, *session.tags))
+
+
 @st.fragment(run_every=2)
-def watch_files(session_id: str, stored: int, tags_and_title: tuple[str, ...], was_live: bool) -> None:
-    """Rerun the page when another tab, the command line or another program changed the session."""
+def watch_files(session_id: str, seen: Mark) -> None:
+    """Rerun the page when another tab, the command line or another program changed the session, or a run began."""
+    run = runs.of(folder.manager().folder, session_id)
     try:
-        session = folder.current(session_id)
+        now = mark_of(folder.current(session_id))
     except SessionError:
         st.rerun()
-    run = runs.of(folder.manager().folder, session_id)
-    is_live = bool(run and run.is_live)
-    if len(session.messages) != stored or is_live != was_live or mark_of(session) != tags_and_title:
+    if now != seen or (run is not None and run.is_live):
         st.rerun()
-
-
-def mark_of(session: Session) -> tuple[str, ...]:
-    """What a page shows of the metadata, to notice a change."""
-    return (session.title, *session.tags)
