@@ -21,7 +21,6 @@ from __future__ import annotations
 from typing import Any
 
 from sessions_lib import content, names, times
-from sessions_lib.content import Message
 from sessions_lib.importers.codex_items import Reader
 from sessions_lib.importers.imported import Imported, ImportReport, fill_times
 from sessions_lib.importers.source import Records, Source
@@ -118,6 +117,3 @@ def _wrapped(record: Record) -> Record:
     if isinstance(kind, str) and "payload" not in record:
         return {"type": "response_item", "timestamp": record.get("timestamp"), "payload": record}
     return {"type": content.as_text(kind or record.get("record_type")), "payload": {}}
-
-
-__all__ = ["Message", "read"]

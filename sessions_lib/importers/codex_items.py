@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from typing import Any
 
 from sessions_lib import content, jsonl
 from sessions_lib.content import Message
+from sessions_lib.importers.codex_parts import (
+    COUNTED,
+    INJECTED,
+    INSTRUCTIONS,
+    first_said,
+    image,
+    listed,
+    numbers,
+    output_of,
+    text_of,
+)
 from sessions_lib.importers.imported import ImportReport, as_call, iso, set_usage
 
 Record = dict[str, Any]
-
-_INJECTED = re.compile(
-    r"\s*<(environment_context|user_instructions|permissions instructions|collaboration_mode|turn_aborted|skill|skills"
-    r"|skills_instructions|apps_instructions|plugins_instructions|subagent_notification|user_shell_command"
-    r"|model_switch|personality_spec|INSTRUCTIONS)(?:\s[^>]*)?>.*</\1>\s*\Z",
-    re.DOTALL,
-)
-_INSTRUCTIONS = re.compile(
-    r"\s*# AGENTS\.md instructions for .*</INSTRUCTIONS>\s*(?:<environment_context>.*)?\Z", re.DOTALL
-)
-_IMAGE_TAG = re.compile(r"\s*</?image(?:\s[^>]*)?>\s*\Z")
-_COUNTED = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens")
 
 
 class Reader:
@@ -124,7 +122,7 @@ class Reader:
         parts = item.get("content")
         parts = [{"type": "input_text", "text": parts}] if isinstance(parts, str) else parts
         parts = parts if isinstance(parts, list) else []
-        text = _text(parts)
+        text = text_of(parts)
         if role == "assistant":
             if text.strip() and not self._was_shown("assistant", text, from_event=False):
                 self._answer(text)
@@ -134,13 +132,13 @@ class Reader:
         if role != "user":
             self._report.skipped[f"injected: {role or 'no role'}"] += 1
             return
-        images = [_image(part) for part in parts if isinstance(part, dict) and part.get("type") == "input_image"]
+        images = [image(part) for part in parts if isinstance(part, dict) and part.get("type") == "input_image"]
         if not text.strip() and not images:
             self._report.skipped["empty message"] += 1
         elif self._was_shown("user", text, from_event=False):
             if images and self.messages[-1]["role"] == "user":  # the screen's view has no images
                 self.messages[-1]["content"] = [{"type": "text", "text": text}, *images]
-        elif _INJECTED.match(text) or _INSTRUCTIONS.match(text):
+        elif INJECTED.match(text) or INSTRUCTIONS.match(text):
             self._shown["user"][text.strip()] -= 1  # nothing was typed; a later view of the same text is news
             self._report.skipped["injected: user"] += 1
         else:
@@ -174,7 +172,7 @@ class Reader:
         self._thoughts.append(thought)
 
     def _reasoning(self, item: Record) -> None:
-        said = [*_list(item.get("summary")), *_list(item.get("content"))]
+        said = [*listed(item.get("summary")), *listed(item.get("content"))]
         texts = [content.as_text(part.get("text")) for part in said if isinstance(part, dict)]
         if not any(texts):
             self._report.skipped["encrypted reasoning"] += 1
@@ -205,7 +203,7 @@ class Reader:
     def _result(self, item: Record) -> None:
         self._close_draft()
         call_id = content.as_text(item.get("call_id"))
-        said, is_error = _output(item.get("output"))
+        said, is_error = output_of(item.get("output"))
         message: Message = {"role": "tool", "tool_call_id": call_id, "content": said}
         if name := self._call_names.get(call_id):
             message["name"] = name
@@ -269,7 +267,7 @@ class Reader:
         if "timestamp" not in message and self._now:
             message["timestamp"] = self._now
         before = self.messages[-1]["id"] if self.messages else self._seed
-        said = [before, message["role"], *_first_said(message)]
+        said = [before, message["role"], *first_said(message)]
         made = "cx_" + hashlib.blake2b(json.dumps(said).encode("utf-8", "replace"), digest_size=12).hexdigest()
         while made in self._ids:
             made += "~"
@@ -296,14 +294,14 @@ class Reader:
             return
         if "usage_reported" in self._fresh:
             before = self._fresh["usage_reported"]
-            added = {key: added.get(key, 0) + before.get(key, 0) for key in _COUNTED if key in added or key in before}
+            added = {key: added.get(key, 0) + before.get(key, 0) for key in COUNTED if key in added or key in before}
         set_usage(self._fresh, added)
         self._is_counted = self._fresh is self._draft
         self._fresh = None
 
     def _added(self, info: Record) -> dict[str, int] | None:
         """What was used since the last count; ``None`` if nothing: Codex repeats its counts."""
-        last, total = _numbers(info.get("last_token_usage")), _numbers(info.get("total_token_usage"))
+        last, total = numbers(info.get("last_token_usage")), numbers(info.get("total_token_usage"))
         is_first, self._is_first_count = self._is_first_count, False
         if not total:
             return last or None
@@ -350,65 +348,3 @@ class Reader:
             self._report.skipped["reasoning without an answer"] += len(self._thoughts)
             self._thoughts = []
         self._end_step()
-
-
-def _first_said(message: Message) -> list[Any]:
-    """What identifies a message from its first line on: a growing answer, or a view with images, keeps its id."""
-    if message["role"] == "tool":
-        return [message["tool_call_id"], content.text(message)]
-    text = content.text(message)
-    if text or message["role"] == "user":
-        return [text]
-    calls = message.get("tool_calls")
-    return [calls[0]["id"], calls[0]["function"]] if calls else [message.get("reasoning_content")]
-
-
-def _text(parts: list[Any]) -> str:
-    texts = [content.as_text(part.get("text")) for part in parts if isinstance(part, dict) and "text" in part]
-    has_images = any(isinstance(part, dict) and part.get("type") == "input_image" for part in parts)
-    return "\n".join(text for text in texts if not (has_images and _IMAGE_TAG.match(text)))
-
-
-def _image(part: Record) -> Record:
-    return {"type": "image_url", "image_url": {"url": content.as_text(part.get("image_url"))}}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _numbers(value: Any) -> dict[str, int]:
-    if not isinstance(value, dict):
-        return {}
-    return {k: value[k] for k in _COUNTED if isinstance(value.get(k), int) and not isinstance(value[k], bool)}
-
-
-def _output(output: Any) -> tuple[Any, bool]:
-    """A result's content and whether it failed: a string, ``{"content", "success"}``, or a list of parts."""
-    is_error = False
-    if isinstance(output, dict):
-        is_error = output.get("success") is False
-        output = output.get("content", output.get("content_items", output))
-    if isinstance(output, list):
-        if any(isinstance(part, dict) and part.get("type") == "input_image" for part in output):
-            parts = [
-                _image(part)
-                if part.get("type") == "input_image"
-                else {"type": "text", "text": content.as_text(part.get("text"))}
-                for part in output
-                if isinstance(part, dict)
-            ]
-            return parts, is_error
-        return "\n".join(
-            content.as_text(p.get("text", p)) if isinstance(p, dict) else content.as_text(p) for p in output
-        ), is_error
-    text = content.as_text(output)
-    if text.startswith("{") and '"exit_code"' in text:
-        try:
-            told = json.loads(text)
-        except (ValueError, RecursionError):
-            return text, is_error
-        metadata = told.get("metadata") if isinstance(told, dict) else None
-        code = metadata.get("exit_code") if isinstance(metadata, dict) else None
-        is_error = is_error or (isinstance(code, int) and code != 0)
-    return text, is_error

@@ -130,6 +130,10 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
         return _SHAREGPT
     if any(_is_open_webui(item) for item in items):
         return _OPEN_WEBUI
+    if any(isinstance(item.get("messageId"), int) and "sessionId" in item for item in items):
+        return Kind("", "a prompt log of Gemini CLI, not a session")
+    if any(item.get("type") in ("function_call", "function_call_output") and "role" not in item for item in items):
+        return _RESPONSES
     if any(_has_messages(item.get("messages")) or _has_messages(item.get("traj")) for item in items):
         return Kind("openai-chat", TOOLS["openai-chat"])
     if any(_is_message(item) for item in items):
@@ -137,6 +141,8 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
     return Kind("", "JSON of an unknown kind")
 
 
+_RESPONSES = Kind("", "a list of OpenAI Responses items", "join its function calls and outputs to messages")
+_GEMINI = Kind("", "a Gemini CLI session", "turn its toolCalls, thoughts and tokens into messages")
 _SHAREGPT = Kind("", "ShareGPT training data", "its from/value pairs name no tool-call ids; they would be made up")
 _OPEN_WEBUI = Kind("", "an Open WebUI chat", "walk its history.messages tree by parentId, one session a leaf")
 
@@ -161,11 +167,17 @@ def _object(value: Mapping[str, Any], source: Source) -> Kind:
         if "conversationId" in value or any(isinstance(m, Mapping) and "messageId" in m for m in messages):
             return Kind("", "a LibreChat export", "walk its nested children or parentMessageId, one session a leaf")
         if any(isinstance(m, Mapping) and m.get("type") in ("gemini", "user", "info") for m in messages):
-            return Kind("", "a Gemini CLI session", "turn its toolCalls, thoughts and tokens into messages")
+            return _GEMINI
         if _has_messages(messages):
             return Kind("openai-chat", TOOLS["openai-chat"])
     if _has_messages(value.get("traj")):
         return Kind("openai-chat", TOOLS["openai-chat"])
+    if isinstance(value.get("output"), list) and value.get("object") == "response":
+        return _RESPONSES
+    if isinstance(value.get("entries"), list) and any(
+        isinstance(entry, Mapping) and "sessionId" in entry for entry in value["entries"]
+    ):
+        return Kind("", "Claude Code's index of sessions, not a session")
     if "sessionID" in value or ("time" in value and "id" in value and "role" not in value):
         return Kind("", "a part of opencode's storage", "join its session, message and part folders")
     return _lines([value], source)
@@ -197,6 +209,12 @@ def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
         return Kind("claude-code", TOOLS["claude-code"])
     if any(record.get("type") in ("item.started", "item.completed", "thread.started") for record in records):
         return Kind("", "the event stream of codex exec", "import the rollout file it names instead")
+    if any(record.get("type") == "gemini" for record in records):
+        return _GEMINI
+    if any("display" in record and "pastedContents" in record for record in records):
+        return Kind("", "a prompt history of Claude Code, not a session")
+    if any({"session_id", "ts", "text"} <= record.keys() for record in records):
+        return Kind("", "a prompt history of Codex, not a session")
     if any("conversations" in record for record in records):
         return _SHAREGPT
     if any(_has_messages(record.get("messages")) for record in records):

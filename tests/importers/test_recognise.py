@@ -78,6 +78,12 @@ def test_nothing_is_left_behind_by_files_that_are_refused(tmp_path: Path) -> Non
         ([{"conversations": [{"from": "human", "value": "q"}]}], "ShareGPT"),
         ({"version": 4, "history": [{"messages": []}], "folders": []}, "ChatbotUI"),
         ({"id": "p1", "sessionID": "s1", "messageID": "m1", "type": "text"}, "opencode"),
+        (
+            [{"type": "function_call", "name": "ls", "call_id": "c1"}, {"role": "user", "content": "q"}],
+            "OpenAI Responses",
+        ),
+        ({"object": "response", "output": []}, "OpenAI Responses"),
+        ({"id": "a1", "type": "gemini", "content": [{"text": "r"}]}, "Gemini CLI"),
         ({"role": "user", "content": "q", "message_id": "m1"}, "Mistral Vibe"),
         ({"role": "system", "content": "You are gptme", "pinned": True}, "gptme"),
     ],
@@ -93,6 +99,25 @@ def test_known_formats_that_cannot_be_imported_yet_are_named_with_what_they_need
 
     assert tool in refused.value.found
     assert "cannot be imported yet (" in refused.value.found
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ({"display": "q", "pastedContents": {}, "timestamp": 1, "project": "/w"}, "a prompt history of Claude Code"),
+        ({"session_id": "t1", "ts": 1, "text": "q"}, "a prompt history of Codex"),
+        ({"version": 1, "entries": [{"sessionId": "s1"}]}, "Claude Code's index of sessions"),
+        ([{"sessionId": "s1", "messageId": 0, "type": "user", "message": "q"}], "a prompt log of Gemini CLI"),
+    ],
+)
+def test_what_lies_beside_sessions_is_named_and_is_none(tmp_path: Path, content: object, found: str) -> None:
+    path = tmp_path / "any-name.json"
+    path.write_text(json.dumps(content))
+
+    with pytest.raises(ImportRefused) as refused:
+        importers.read(path)
+
+    assert refused.value.found == f"{found}, not a session"
 
 
 def test_an_agents_sdk_database_and_an_aider_history_are_named(tmp_path: Path) -> None:
