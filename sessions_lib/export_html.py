@@ -248,4 +248,6 @@ def answer(value: str) -> str:
         for child in token.children or ():
             if child.type == "link_open":
                 child.attrSet("rel", "noopener noreferrer nofollow")
+                if not child.attrGet("href"):  # "[text]()" would be a link to this very page
+                    del child.attrs["href"]
     return str(parser.renderer.render(tokens, parser.options, {}))

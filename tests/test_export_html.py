@@ -257,6 +257,7 @@ def test_the_head_counts_and_leaves_unknown_unknown(said: Messages, facts: str) 
             '<p><a href="https://a.example" rel="noopener noreferrer nofollow">a</a></p>\n',
         ),
         ("[a](java&#115;cript:x)", "<p>[a](java&amp;#115;cript:x)</p>\n"),
+        ("[a]()", '<p><a rel="noopener noreferrer nofollow">a</a></p>\n'),
         ("[a](/etc/passwd)", "<p>[a](/etc/passwd)</p>\n"),
         (
             "|a|\n|:-:|\n|b|",
