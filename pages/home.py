@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import chat_state, folder, frame, links, moments, providers
+from pages.parts import chat_state, folder, frame, importing, links, moments, providers
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import number
 from sessions_lib import demo
@@ -97,6 +97,7 @@ def facts(info: SessionInfo) -> str:
 
 
 frame.frame("Home", width="home")
+importing.dialog()
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="home-hero"):
     with st.container(gap="small", key="home-words"):
         st.title("Forkbook", anchor=False)
@@ -123,6 +124,8 @@ with folder.errors_told():
     with actions:
         start()
         draw_demo(any(info.meta.get("demo") is True for info in found))
+        if not found:
+            importing.offer()
     if found:
         draw_recent(found)
     else:

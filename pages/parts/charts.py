@@ -73,7 +73,7 @@ def by_day(
 def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
     """A year as weeks beside each other, a day a square; ``frame`` has ``day``, one row a day."""
     day = frame["day"]
-    monday = day - pd.to_timedelta(day.dt.weekday, unit="D")
+    monday = day - pd.to_timedelta(day.dt.day_of_week, unit="D")
     shown = frame.assign(date=day.dt.strftime("%Y-%m-%d"), week=monday, weekday=day.dt.strftime("%a"))
     return (
         alt.Chart(shown, height=150)

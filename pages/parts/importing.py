@@ -75,7 +75,7 @@ def _dialog() -> None:
         starts = st.button("Import", key="import_start", type="primary", disabled=not (paths or uploaded))
     if starts:
         _import(paths, uploaded)
-        st.rerun(scope="fragment")
+        st.rerun()
 
 
 def _places() -> list[Path]:

@@ -18,6 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "SESSIONS_TOOLS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SESSIONS_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))  # what other tools keep there is offered for import
     return tmp_path / "folder"
 
 

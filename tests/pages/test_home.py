@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from sessions_lib import SessionManager
 from tests.record import GULL, LIGHTHOUSES, write
 
@@ -25,6 +27,29 @@ def test_an_empty_folder_says_what_to_do_next_and_stays_empty(open_page, folder)
     assert "Nothing here yet" in shown(page)
     assert [one.label for one in page.button] == ["Start a session", "Load the demo"]
     assert not folder.exists()
+
+
+def test_what_other_tools_keep_here_is_offered_and_only_read_after_a_yes(open_page, folder):
+    kept = folder.parent / "home" / ".claude" / "projects" / "harbour"
+    kept.mkdir(parents=True)
+    line = {
+        "type": "user",
+        "uuid": "u1",
+        "parentUuid": None,
+        "sessionId": "s1",
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "message": {"role": "user", "content": "Which tide?"},
+    }
+    (kept / "s1.jsonl").write_text(json.dumps(line) + "\n")
+    page = open_page("home")
+
+    button(page, "Import my Claude Code sessions").click().run()
+    assert not folder.exists()
+    page.checkbox(key="import_place_Claude Code").check().run()
+    page.button(key="import_start").click().run()
+
+    assert [info.title for info in SessionManager(folder).list()] == ["Which tide?"]
+    assert "**1** new session" in shown(page)
 
 
 def test_the_demo_is_loaded_and_only_it_is_removed(open_page, folder):
