@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import comparing, folder, links
+from pages.parts import asking, comparing, deciding, folder, links
 from pages.parts.branch_map import branch_map
 from pages.parts.frame import frame, page
 from pages.parts.grid import MOST_ROWS, grid
@@ -59,6 +59,11 @@ with folder.errors_told():
         view, order = comparing.view(VIEWS, shown), comparing.order(shown)
         comparison, faults = comparing.load(shown, order)
         comparing.exports(comparison)
+        titles = {branch.id: branch.title for branch in comparison.branches}
+        deciding.draw_verdict_menu(shown, titles)
+        deciding.draw_home_button(shown, is_live=bool(asking.live(shown)))
+    deciding.draw_home(shown, titles)
+    deciding.draw_verdict(shown, titles)
     branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)
     for note in (*comparison.notes, *faults):
         st.caption(safe_label(note))
@@ -71,4 +76,10 @@ with folder.errors_told():
         turn=comparing.turn(),
         rows=st.session_state.get("compare_rows", MOST_ROWS),
     )
+    names = list(titles.values())
+    answers = st.container()
+    asking.prompt_box(shown, names)
+    if asking.live(shown):
+        with answers:
+            asking.watch(shown, names, [len(branch.messages) for branch in comparison.branches])
     comparing.follow(shown, before)

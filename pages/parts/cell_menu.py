@@ -50,6 +50,7 @@ def _draw_entries(session_id: str, turn: Turn, forbidden: Mapping[int, Sequence[
             ("rerun", session_id, before, key),
             "",
         )
+        _entry("Try in parallel …", "call_split", f"{act}-try", open_dialog, ("try", session_id, before, key), reason)
         _entry("Fork before here", "fork_left", f"{act}-before", _fork, (session_id, before, key), reason)
     st.divider()
     _entry("Copy link", "link", f"{act}-link", _copy_link, (session_id, turn.start, key), "")
