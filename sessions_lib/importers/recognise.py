@@ -66,6 +66,9 @@ class Kind:
         return self.name
 
 
+_UNKNOWN = Kind("", "JSON of an unknown kind")
+
+
 def kind_of(source: Source, records: Records) -> Kind:
     """The kind of file ``records`` were read from."""
     if records.head.startswith(SQLITE):
@@ -75,7 +78,7 @@ def kind_of(source: Source, records: Records) -> Kind:
     if records.lines:
         if len(records.lines) == 1 and not records.damaged and not records.odd:
             as_document = _document(records.lines[0][1], source)
-            if as_document.format or as_document.needed:
+            if as_document != _UNKNOWN:
                 return as_document
         return _lines([record for _, record in records.lines[:_LOOKED_AT]], source)
     return _nothing(records)
@@ -138,7 +141,7 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
         return Kind("openai-chat", TOOLS["openai-chat"])
     if any(_is_message(item) for item in items):
         return Kind("openai-chat", TOOLS["openai-chat"])
-    return Kind("", "JSON of an unknown kind")
+    return _UNKNOWN
 
 
 _RESPONSES = Kind("", "a list of OpenAI Responses items", "join its function calls and outputs to messages")
@@ -224,7 +227,7 @@ def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
         return _chat_lines(messages, source)
     if any("sessionID" in record for record in records):
         return Kind("", "a part of opencode's storage", "join its session, message and part folders")
-    return Kind("", "JSON of an unknown kind")
+    return _UNKNOWN
 
 
 def _chat_lines(messages: Sequence[Mapping[str, Any]], source: Source) -> Kind:
