@@ -403,9 +403,10 @@ def _against(base: Cell, cell: Cell) -> tuple[Cell, Cell]:
     if cell.text == base.text:
         same = cell.is_interrupted == base.is_interrupted
         return base, replace(cell, state="same" if same else "status changed")
-    if worddiff.is_same_but_for_spacing(base.text, cell.text):
+    found = worddiff.difference(base.text, cell.text)
+    if found.is_spacing_only:
         return base, replace(cell, state="spacing changed")
-    mine, theirs = _marked(base.words, base.text, cell.text)
+    mine, theirs = _marked(base.words, found)
     return replace(base, words=mine), replace(cell, words=theirs, state="changed" if theirs else "different")
 
 
@@ -414,10 +415,10 @@ def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell
     arguments = results = (None, None)  # type: tuple[tuple[Segment, ...] | None, tuple[Segment, ...] | None]
     if tool.arguments != first.arguments:
         state = "arguments changed"
-        arguments = _marked(first.argument_words, first.arguments, tool.arguments)
+        arguments = _marked(first.argument_words, worddiff.difference(first.arguments, tool.arguments))
     if tool.result != first.result:
         state = "result changed" if state == "same" else state
-        results = _marked(first.result_words, first.result, tool.result)
+        results = _marked(first.result_words, worddiff.difference(first.result, tool.result))
     if tool.status != first.status and state != "arguments changed":
         state = "status changed"
     first = replace(
@@ -428,10 +429,9 @@ def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell
 
 
 def _marked(
-    before: tuple[Segment, ...] | None, mine: str, theirs: str
+    before: tuple[Segment, ...] | None, found: worddiff.Difference
 ) -> tuple[tuple[Segment, ...] | None, tuple[Segment, ...] | None]:
     """The segments of two texts; those of the first joined with the marks it has from another comparison."""
-    found = worddiff.difference(mine, theirs)
     if found.a is None:
         return before, None
     return (found.a if before is None else worddiff.union(before, found.a)), found.b

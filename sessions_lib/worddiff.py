@@ -1,8 +1,8 @@
 """Two texts → which words differ, where a reader can use that; else that they are two different texts.
 
-Words and punctuation are compared, white space is not: each side keeps its own. The longest common subsequence comes
-from rapidfuzz (``LCSseq``). Then scraps are joined, as an editor would: two common words between two longer changes
-say nothing, so they belong to the change.
+Words are compared without the signs and the white space between them: each side keeps its own, and signs that differ
+are marked alone. The longest common subsequence comes from rapidfuzz (``LCSseq``). Then scraps are joined, as an
+editor would: two common words between two longer changes say nothing, so they belong to the change.
 
 Marks help only between texts that are alike. ``likeness`` is the share of words two texts have in common, in order
 (2 × common / all); below ``ALIKE`` nothing is marked. Measured on 533 pairs of answers of 40 real support conversations
@@ -18,8 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
-from operator import itemgetter
+from functools import cached_property
+from itertools import accumulate, compress, pairwise
 from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
@@ -30,18 +30,15 @@ ALIKE = 0.4
 _MOST_PAIRS = 400_000_000
 
 _SPACELESS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts where a character is a word
-_JOINED = "\u0300-\u036f\u200c\u200d\ufe0e\ufe0f\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff"
-_SPECIAL = re.compile(f"[{_SPACELESS}{_JOINED}]")
-_PLAIN_TOKEN = re.compile(r"\s*(?:\w+(?:['’]\w+)*|[^\w\s])")
-_PLAIN_WORD = re.compile(r"[^\W_]\w*(?:['’]\w+)*")
-_SPECIAL_TOKEN = re.compile(
-    rf"\s*(?:[{_SPACELESS}]"
-    rf"|(?:[^\W{_SPACELESS}]|[\u0300-\u036f\u200c])+(?:['’][^\W{_SPACELESS}]+)*"
-    r"|[\U0001f1e6-\U0001f1ff]{2}"  # a flag is two characters
-    r"|[^\w\s](?:\u200d[^\w\s]|[\ufe0e\ufe0f\U0001f3fb-\U0001f3ff])*)"
-)
+_SPACELESS_CHAR = re.compile(f"([{_SPACELESS}])")
+_SIGNS = '.,;:!?…"“”‘«»()[]{}*`~#>|=<+/\\&%—–。、，！？；：（）「」'
+_SPACELESS_PART = re.compile(rf"[{_SPACELESS}]|[^ {_SPACELESS}]+| +")
+_SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
+_BLANK = dict.fromkeys(map(ord, _SIGNS + _SPACES), " ")
+_ENDINGS = ".!?:…。！？"
+_MOST_SHIFT = 40
 
-Span = tuple[int, int]  # a half-open range: of words, or of characters
+Span = tuple[int, int]  # a half-open range of characters
 Change = tuple[int, int, int, int]  # words from, to in a; from, to in b
 
 
@@ -57,7 +54,7 @@ class Difference:
     """How two texts differ: their ``likeness`` from 0 to 1, and both in segments.
 
     Each side's segments joined are its whole text. They are ``None`` where the texts are not alike enough to mark
-    words; ``likeness`` is then at most what it says.
+    words.
     """
 
     likeness: float
@@ -69,20 +66,39 @@ class Difference:
         """True if the texts are alike enough to mark words."""
         return self.a is not None
 
+    @property
+    def is_spacing_only(self) -> bool:
+        """True if nothing differs but white space (or nothing at all)."""
+        return self.a is not None and not any(part.changed for side in (self.a, self.b or ()) for part in side)
 
-@dataclass(frozen=True, slots=True)
+
 class _Words:
-    """A text cut into words: each word, where it starts and ends, and how many true words precede each."""
+    """A text cut into ``words``: what is left where white space and signs are cut out."""
 
-    text: str
-    keys: list[str]
-    ends: list[int]
-    counts: list[int]
+    def __init__(self, text: str) -> None:
+        self.text = text
+        blank = text.translate(_BLANK)  # as long as the text
+        if text.isascii() or not _SPACELESS_CHAR.search(text):
+            self._parts, self._gap = blank.split(" "), 1
+        else:
+            self._parts, self._gap = _SPACELESS_PART.findall(blank), 0
+        self.words = list(filter(str.strip, self._parts))
 
-    def characters(self, first: int, last: int) -> Span:
-        """Where the words ``first`` to ``last`` stand, without the white space before the first."""
-        end = self.ends[first]
-        return end - len(self.keys[first]), self.ends[last - 1]
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where each word ends; 0 stands before the first: the word ``n`` ends at ``ends[n + 1]``."""
+        ends = accumulate(map(self._gap.__add__, map(len, self._parts)), initial=-self._gap)
+        next(ends)
+        return [0, *compress(ends, map(str.strip, self._parts))]
+
+    def start(self, number: int) -> int:
+        """Where the word ``number`` begins."""
+        return self.ends[number + 1] - len(self.words[number])
+
+    def before(self, number: int) -> str:
+        """What stands before the word ``number``; behind the last word, what is left of the text."""
+        start = self.ends[number]
+        return self.text[start:] if number == len(self.words) else self.text[start : self.start(number)]
 
 
 def difference(a: str, b: str, *, alike: float = ALIKE) -> Difference:
@@ -95,49 +111,32 @@ def difference(a: str, b: str, *, alike: float = ALIKE) -> Difference:
     """
     if a == b:
         return Difference(1.0, _segments(a, []), _segments(b, []))
-    left, right = _words(a), _words(b)
-    either = left.counts[-1] + right.counts[-1]
-    if not either:  # signs only
+    left, right = _Words(a), _Words(b)
+    if not (left.words and right.words):
         return Difference(0.0)
-    if len(left.keys) * len(right.keys) > _MOST_PAIRS:
+    if len(left.words) * len(right.words) > _MOST_PAIRS:
         changes = _in_long_texts(left, right)
     else:
-        most = 2 * LCSseq.similarity(left.keys, right.keys) / either
-        if most < alike:
-            return Difference(most)
-        changes = _changed_words(left.keys, right.keys)
-    common = left.counts[-1] - sum(left.counts[a1] - left.counts[a0] for a0, a1, _, _ in changes)
-    likeness = 2 * common / either
+        changes = _changed_words(left.words, right.words)
+    common = len(left.words) - sum(a1 - a0 for a0, a1, _, _ in changes)
+    likeness = 2 * common / (len(left.words) + len(right.words))
     if likeness < alike:
         return Difference(likeness)
-    changes = [_slid(change, left.keys, right.keys) for change in _without_scraps(changes, left)]
-    return Difference(
-        likeness,
-        _segments(a, [left.characters(a0, a1) for a0, a1, _, _ in changes if a1 > a0]),
-        _segments(b, [right.characters(b0, b1) for _, _, b0, b1 in changes if b1 > b0]),
-    )
+    spans = _spans(_slid(_without_scraps(changes), left, right), left, right)
+    return Difference(likeness, _segments(a, (one for one, _ in spans)), _segments(b, (one for _, one in spans)))
 
 
 def likeness(a: str, b: str) -> float:
-    """The share of words that ``a`` and ``b`` have in common, in order: 0 to 1, 0 if neither has any word."""
+    """The share of words that ``a`` and ``b`` have in common, in order: 0 to 1, 0 if one has no word."""
     if a == b:
         return 1.0 if a else 0.0
-    left, right = _words(a), _words(b)
-    words = left.counts[-1] + right.counts[-1]
-    common = LCSseq.similarity([k for k in left.keys if _is_word(k)], [k for k in right.keys if _is_word(k)])
-    return 2 * common / words if words else 0.0
+    left, right = _Words(a).words, _Words(b).words
+    return 2 * LCSseq.similarity(left, right) / (len(left) + len(right)) if left and right else 0.0
 
 
 def word_count(text: str) -> int:
-    """How many words ``text`` has; signs are none."""
-    if _is_plain(text):
-        return len(_PLAIN_WORD.findall(text))
-    return sum(token.lstrip()[0].isalnum() for token in _SPECIAL_TOKEN.findall(text))
-
-
-def is_same_but_for_spacing(a: str, b: str) -> bool:
-    """True if the texts differ in white space only."""
-    return a != b and a.split() == b.split()
+    """How many words ``text`` has; in scripts without spaces a character is one."""
+    return len(_Words(text).words)
 
 
 def union(first: Sequence[Segment], second: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -146,35 +145,12 @@ def union(first: Sequence[Segment], second: Sequence[Segment]) -> tuple[Segment,
     return _segments(text, sorted(_changed_spans(first) + _changed_spans(second)))
 
 
-def _is_word(key: str) -> bool:
-    return key[0].isalnum()
-
-
-def _tokens(text: str) -> list[str]:
-    """The words and signs of ``text``, each with the white space before it."""
-    return (_PLAIN_TOKEN if _is_plain(text) else _SPECIAL_TOKEN).findall(text)
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() or not _SPECIAL.search(text)
-
-
-def _words(text: str) -> _Words:
-    tokens = _tokens(text)
-    keys = list(map(str.lstrip, tokens))
-    is_word = map(str.isalnum, map(itemgetter(0), keys))
-    return _Words(text, keys, list(accumulate(map(len, tokens))), list(accumulate(is_word, initial=0)))
+# --- which words -----------------------------------------------------------------------------------------------------
 
 
 def _changed_words(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[Change]:
-    """The changes between two lists of words, neighbours joined, each not empty on at least one side."""
-    changes: list[Change] = []
-    at_a = at_b = 0
-    for block in LCSseq.opcodes(a, b).as_matching_blocks():
-        if block.a > at_a or block.b > at_b:
-            changes.append((at_a, block.a, at_b, block.b))
-        at_a, at_b = block.a + block.size, block.b + block.size
-    return changes
+    """The changes between two lists of words, each not empty on at least one side."""
+    return [(op.src_start, op.src_end, op.dest_start, op.dest_end) for op in LCSseq.opcodes(a, b) if op.tag != "equal"]
 
 
 def _in_long_texts(left: _Words, right: _Words) -> list[Change]:
@@ -182,7 +158,7 @@ def _in_long_texts(left: _Words, right: _Words) -> list[Change]:
 
     What is too long even then counts as changed whole.
     """
-    a, b = left.keys, right.keys
+    a, b = left.words, right.words
     start = _shared_start(a, b)
     end = _shared_start(a[start:][::-1], b[start:][::-1])
     stop_a, stop_b = len(a) - end, len(b) - end
@@ -209,26 +185,21 @@ def _shared_start(a: Sequence[str], b: Sequence[str]) -> int:
 def _line_starts(words: _Words, first: int, last: int) -> list[int]:
     """The numbers of the words from ``first`` on that begin a line, and at last ``last``."""
     starts = [first] if last > first else []
-    for number in range(first + 1, last):
-        if "\n" in words.text[words.ends[number - 1] : words.ends[number] - len(words.keys[number])]:
-            starts.append(number)
+    starts += [number for number in range(first + 1, last) if "\n" in words.before(number)]
     return [*starts, last]
 
 
-def _without_scraps(changes: Sequence[Change], left: _Words) -> list[Change]:
-    """The changes, those joined that only a scrap of common text parts.
+def _without_scraps(changes: Sequence[Change]) -> list[Change]:
+    """The changes, those joined that touch, or that only a scrap parts.
 
-    A scrap holds at most two words, and fewer than the changes on both of its sides; or no word and no full stop.
+    A scrap is at most two common words, and fewer than the changes on both of its sides have.
     """
     joined: list[Change] = []
-    counts, keys = left.counts, left.keys
     for a2, a3, b2, b3 in changes:
         while joined:
             a0, a1, b0, b1 = joined[-1]
-            words = counts[a2] - counts[a1]
+            words = a2 - a1
             if words > 2 or (words and words >= min(max(a1 - a0, b1 - b0), max(a3 - a2, b3 - b2))):
-                break
-            if not words and "." in keys[a1:a2]:
                 break
             joined.pop()
             a2, b2 = a0, b0
@@ -236,18 +207,109 @@ def _without_scraps(changes: Sequence[Change], left: _Words) -> list[Change]:
     return joined
 
 
-def _slid(change: Change, a: Sequence[str], b: Sequence[str]) -> Change:
-    """A pure insertion or deletion moved past the sign it begins with, where it reads the same.
+def _slid(changes: Sequence[Change], left: _Words, right: _Words) -> list[Change]:
+    """Pure insertions and deletions moved to where a sentence or a line begins, if they read the same there.
 
-    ``x. [New one.] y`` and not ``x[. New one]. y``.
+    ``Here. [New here.] There`` and not ``Here[. New here]. There``.
     """
-    a0, a1, b0, b1 = change
-    if a1 > a0 and b1 > b0:
-        return change
-    words, start, end = (a, a0, a1) if a1 > a0 else (b, b0, b1)
-    if words[start] in ".!?…:;," and end < len(words) and words[end] == words[start]:
-        return a0 + 1, a1 + 1, b0 + 1, b1 + 1
-    return change
+    slid: list[Change] = []
+    for number, change in enumerate(changes):
+        a0, a1, b0, b1 = change
+        if a1 > a0 and b1 > b0:
+            slid.append(change)
+            continue
+        words, start, end = (left, a0, a1) if a1 > a0 else (right, b0, b1)
+        back = min(a0 - slid[-1][1] if slid else a0, _MOST_SHIFT)
+        until = changes[number + 1][0] if number + 1 < len(changes) else len(left.words)
+        shift = _shift(words, start, end, back, min(until - a1, _MOST_SHIFT))
+        slid.append((a0 + shift, a1 + shift, b0 + shift, b1 + shift))
+    return slid
+
+
+def _shift(words: _Words, start: int, end: int, back: int, ahead: int) -> int:
+    """How far words ``start`` to ``end`` may move so that they begin a sentence or a line; 0 if nowhere near."""
+    keys = words.words
+
+    def begins(at: int) -> bool:
+        return at == 0 or any(sign in _ENDINGS or sign == "\n" for sign in words.before(at))
+
+    for step in range(back + 1):
+        if begins(start - step):
+            return -step
+        if keys[start - step - 1] != keys[end - step - 1]:
+            break
+    for step in range(ahead):
+        if keys[start + step] != keys[end + step]:
+            break
+        if begins(start + step + 1):
+            return step + 1
+    return 0
+
+
+# --- which characters ------------------------------------------------------------------------------------------------
+
+
+def _spans(changes: Sequence[Change], left: _Words, right: _Words) -> list[tuple[Span, Span]]:
+    """The characters to mark on both sides; an empty span where one side has nothing.
+
+    Before every word that both have, and before each change, signs that differ are marked too.
+    """
+    spans: list[tuple[Span, Span]] = []
+    at_a = at_b = 0
+    is_told = False  # True if the signs before the words at_a and at_b are dealt with
+    for a0, a1, b0, b1 in changes:
+        spans += _signs_between(left, at_a, a0, right, at_b, is_told)
+        is_told = False
+        if a1 > a0 and b1 > b0:
+            spans += _signs(left, a0, right, b0)
+            spans.append(((left.start(a0), left.ends[a1]), (right.start(b0), right.ends[b1])))
+        elif a1 > a0:
+            span, is_told = _alone(left, a0, a1, right.before(b0))
+            spans.append((span, (0, 0)))
+        else:
+            span, is_told = _alone(right, b0, b1, left.before(a0))
+            spans.append(((0, 0), span))
+        at_a, at_b = a1, b1
+    return spans + _signs_between(left, at_a, len(left.words) + 1, right, at_b, is_told)
+
+
+def _alone(words: _Words, first: int, last: int, other: str) -> tuple[Span, bool]:
+    """Where words stand that one side has alone, and with them the signs on the one end that ``other`` has not.
+
+    True if it is the end: then the signs before the next common word need no look.
+    """
+    before, after = words.before(first), words.before(last)
+    if before.split() == other.split():
+        return (words.start(first), words.ends[last] + len(after.rstrip())), True
+    return (words.start(first) - len(before.lstrip()), words.ends[last]), False
+
+
+def _signs_between(
+    left: _Words, first: int, last: int, right: _Words, other: int, is_told: bool
+) -> list[tuple[Span, Span]]:
+    """The signs that differ in a stretch of common words; those before its first word unless ``is_told``."""
+    is_tail = last > len(left.words)
+    mine = left.text[left.ends[first] : None if is_tail else left.ends[last]]
+    if mine == right.text[right.ends[other] : None if is_tail else right.ends[other + last - first]]:
+        return []
+    return [
+        span for number in range(first + is_told, last) for span in _signs(left, number, right, other + number - first)
+    ]
+
+
+def _signs(left: _Words, number: int, right: _Words, other: int) -> list[tuple[Span, Span]]:
+    """The signs before a word of both, if they differ in more than white space."""
+    before, theirs = left.before(number), right.before(other)
+    if before == theirs or before.split() == theirs.split():
+        return []
+    return [(_trimmed(left.ends[number], before), _trimmed(right.ends[other], theirs))]
+
+
+def _trimmed(start: int, text: str) -> Span:
+    """Where ``text``, which begins at ``start``, stands without the white space around it."""
+    inner = text.strip()
+    at = start + text.find(inner)
+    return at, at + len(inner)
 
 
 def _changed_spans(segments: Iterable[Segment]) -> list[Span]:
@@ -264,12 +326,12 @@ def _segments(text: str, changed: Iterable[Span]) -> tuple[Segment, ...]:
     found: list[Segment] = []
     at = 0  # what is before it is in a segment
     for start, end in changed:
-        if end <= at:
+        if end <= at or end <= start:
             continue
         if start > at:
             found.append(Segment(text[at:start], False))
         elif found:  # it touches or overlaps the change before
-            start = max(start, at) - len(found.pop().text)
+            start = at - len(found.pop().text)
         found.append(Segment(text[start:end], True))
         at = end
     if at < len(text):

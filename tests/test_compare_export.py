@@ -41,7 +41,7 @@ def test_the_terminal_shows_words_as_git_does(comparison):
         "Time                    unknown   unknown",
         "Tool calls                    1     1 (=)",
         "Tool errors                   0    1 (+1)",
-        "Words in answers              8  21 (+13)",
+        "Words in answers              8  22 (+14)",
         "",
         "Shared start: 2 messages · identical",
         "Forked after message 2: same prompt, different tool calls",

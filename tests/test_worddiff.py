@@ -111,10 +111,10 @@ def test_a_megabyte_is_compared_in_bounded_memory():
 
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
-    [("a b", "a  b", True), ("a\n\nb", "a b", True), ("a b", "a b", False), ("a b", "ab", False)],
+    [("a b", "a  b", True), ("a\n\nb", "a b", True), ("a b", "a b.", False), ("a b", "a c", False)],
 )
 def test_texts_that_differ_in_white_space_only_are_known(a, b, expected):
-    assert worddiff.is_same_but_for_spacing(a, b) is expected
+    assert difference(a, b).is_spacing_only is expected
 
 
 def test_union_marks_what_either_reading_marks():
