@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,7 @@ from sessions_lib.export_facts import Relative, readable
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 LONGEST_ANSWER = export_markdown.LONGEST_ANSWER
 CONTENTS_FROM = 4  # turns; shorter sessions need no table of contents
@@ -239,6 +242,8 @@ def answer(value: str) -> str:
         return unread
     parser = _parser()
     tokens = parser.parse(plain)
+    if _drops_cells(tokens, plain.split("\n")):
+        return unread
     for token in tokens:
         if token.level > export_markdown.DEEPEST:
             return unread
@@ -251,3 +256,22 @@ def answer(value: str) -> str:
                 if not child.attrGet("href"):  # "[text]()" would be a link to this very page
                     del child.attrs["href"]
     return str(parser.renderer.render(tokens, parser.options, {}))
+
+
+def _drops_cells(tokens: Sequence[Token], lines: Sequence[str]) -> bool:
+    """True if a row of a table has more cells than its head: Markdown leaves them out, a record must not."""
+    cells: list[str] = []
+    row = ""
+    for before, token in pairwise(tokens):
+        if token.type == "tr_open":
+            cells = []
+        elif token.type == "inline" and before.type == "td_open" and token.map:
+            cells.append(token.content)
+            row = lines[token.map[0]]
+        elif token.type == "tr_close" and cells and _words(row) != _words(" ".join(cells)):
+            return True
+    return False
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)

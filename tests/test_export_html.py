@@ -263,11 +263,16 @@ def test_the_head_counts_and_leaves_unknown_unknown(said: Messages, facts: str) 
             "|a|\n|:-:|\n|b|",
             "<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>b</td>\n</tr>\n</tbody>\n</table>\n",
         ),
+        ("|a|\n|-|\n|0|1|", '<p class="text">|a|\n|-|\n|0|1|</p>'),
         ("> " * 30 + "deep", f'<p class="text">{"&gt; " * 30}deep</p>'),
     ],
 )
 def test_an_answer_is_drawn_as_markdown_without_what_could_load_hide_or_run(answer: str, expected: str) -> None:
     assert export_html.answer(answer) == expected
+
+
+def test_a_table_with_fewer_cells_than_its_head_and_pipes_in_cells_is_a_table() -> None:
+    assert "<td>c|d</td>" in export_html.answer("1. |a|b|\n   |-|-|\n   |c\\|d|")
 
 
 PIECE = st.one_of(
