@@ -20,8 +20,7 @@ acting.flash()
 acting.dialogs()
 importing.dialog()
 
-with folder.errors_told():
-    found.read_on()
+with folder.errors_told(), found.at_one_moment():
     if (session := asked("session")) is not None:
         infos = found.infos([session])
         if session in infos:

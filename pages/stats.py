@@ -14,8 +14,7 @@ frame("Stats")
 if (goes := st.session_state.pop("stats_go", None)) is not None:
     st.switch_page(page(goes[0]), query_params=goes[1])
 
-with folder.errors_told():
-    found.read_on()
+with folder.errors_told(), found.at_one_moment():
     catalog = found.catalog()
     if not found.total():
         st.title("Stats", anchor=False)

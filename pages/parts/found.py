@@ -6,7 +6,8 @@ Asks the folder's catalog, which compares itself with the files at each question
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,17 +59,24 @@ def catalog() -> Catalog:
     return _kept(folder.manager().folder)
 
 
-def read_on() -> None:
-    """Read what is new in the folder, with a progress bar where that is a lot, and go on with the text index behind."""
+@contextmanager
+def at_one_moment() -> Iterator[None]:
+    """Inside, all questions are about one look at the folder: numbers fit together, and it is looked at once.
+
+    What is new is read first, with a progress bar where that is a lot; the text index goes on behind.
+    """
     place = st.empty()
 
     def shown(done: int, todo: int) -> None:
         if todo > _MANY:
             place.progress(done / todo, f"Reading {todo:,} sessions for the first time: {done:,} done")
 
-    catalog().refresh(shown)
+    kept = catalog()
+    kept.refresh(shown)
     place.empty()
-    _index_behind(folder.manager().folder)
+    with kept.at_one_moment():
+        _index_behind(folder.manager().folder)
+        yield
 
 
 _indexing: set[Path] = set()

@@ -20,14 +20,18 @@ import streamlit as st
 from pages.parts import moments
 from pages.parts.found import Row
 from pages.parts.safe_markdown import visible
-from sessions_lib import locks
+from sessions_lib import listing, locks
 from sessions_lib.listing import SessionInfo
 
 _SHOWN = "sessions_shown"
 _GO = "sessions_go"
 # Half-transparent, so that the page's own background makes them light or dark.
 _HUES = (245, 174, 32, 330, 205, 95, 12, 280, 150, 60, 222, 350)
-_STATES = {"running": "hsla(150, 60%, 45%, 0.35)", "unanswered": "hsla(220, 10%, 55%, 0.3)"}
+_STATES = {
+    "won": "hsla(45, 90%, 50%, 0.4)",
+    "running": "hsla(150, 60%, 45%, 0.35)",
+    "unanswered": "hsla(220, 10%, 55%, 0.3)",
+}
 _TALLEST = 17  # rows before the table scrolls by itself
 _OPTIONAL = ("inherited", "state")  # columns without anything in them are not shown
 _DAMAGE = "hsla(8, 80%, 55%, 0.35)"
@@ -51,8 +55,8 @@ def _number(tag: str) -> int:
 
 
 def states(info: SessionInfo, folder: Any) -> list[str]:
-    """What is to be known about a session before it is opened: running, unreadable, damaged, unanswered."""
-    found = []
+    """What is to be known about a session before it is opened: won, running, unreadable, damaged, unanswered."""
+    found = ["won"] if listing.verdict(info.meta) == "won" else []
     if locks.holder(folder, info.id) is not None:
         found.append("running")
     if info.fault:
