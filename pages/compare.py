@@ -41,6 +41,7 @@ def picked(what: dict[str, Any]) -> None:
 
 
 st.title("Compare")
+st.caption("Where conversations parted, and what each way cost.")
 with folder.errors_told():
     listed = folder.manager().list()
     asked = comparing.asked()

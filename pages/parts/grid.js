@@ -26,13 +26,53 @@ function badge(branch, at) {
   return made;
 }
 
+// Where a text has Markdown: [start, end, class]. Nothing is taken away; signs only become quieter, words louder.
+const FENCE = /^(```|~~~)[^\n]*\n([\s\S]*?)(?:^\1[^\n]*$|$(?![\s\S]))/gm;
+const INLINE = /(`)([^`\n]+)\1|(\*\*)(?=\S)([^*\n]+?)\3|^(#{1,6} )([^\n]+)$/gm;
+
+function markdownSpans(text) {
+  const spans = [], fences = [];
+  if (text.length > 40000) return { spans, fences };
+  for (const found of text.matchAll(FENCE)) fences.push([found.index, found.index + found[0].length]);
+  for (const found of text.matchAll(INLINE)) {
+    const at = found.index, end = at + found[0].length;
+    if (fences.some(([from, to]) => at < to && end > from)) continue;
+    const sign = (found[1] || found[3] || found[5]).length, isHead = Boolean(found[5]);
+    spans.push([at, at + sign, "sign"], [at + sign, isHead ? end : end - sign, found[1] ? "inline-code" : "strong"]);
+    if (!isHead) spans.push([end - sign, end, "sign"]);
+  }
+  for (const [from, to] of fences) {
+    const first = text.indexOf("\n", from), last = text.lastIndexOf("\n", to - 1);
+    spans.push([from, first < 0 ? to : first, "sign"]);
+    if (last > first && /^(```|~~~)/.test(text.slice(last + 1, to))) spans.push([last + 1, to, "sign"]);
+  }
+  return { spans, fences };
+}
+
 // A text, or its segments: [text, 0 common | 1 changed | 2 left out].
-function textOf(value, className = "text") {
-  const box = el("div", className);
-  if (typeof value === "string") { box.textContent = value; return box; }
-  for (const [text, kind] of value) {
-    if (kind === 0) box.append(document.createTextNode(text));
-    else box.append(el("span", kind === 1 ? "mark" : "left-out", text));
+function textOf(value, { className = "text", plain = false } = {}) {
+  const box = el("div", className), segments = typeof value === "string" ? [[value, 0]] : value;
+  const whole = segments.map(([text]) => text).join("");
+  const { spans, fences } = plain ? { spans: [], fences: [] } : markdownSpans(whole);
+  const edges = [...spans, ...fences].flatMap(([from, to]) => [from, to]);
+  let at = 0, fence = null;
+  for (const [text, kind] of segments) {
+    const cuts = [...new Set([0, ...edges.map((edge) => edge - at).filter((edge) => edge > 0 && edge < text.length), text.length])];
+    cuts.sort((a, b) => a - b);
+    for (let i = 0; i + 1 < cuts.length; i++) {
+      const from = at + cuts[i], piece = text.slice(cuts[i], cuts[i + 1]);
+      const classes = spans.filter(([start, end]) => start <= from && from < end).map((span) => span[2]);
+      if (kind) classes.push(kind === 1 ? "mark" : "left-out");
+      const node = classes.length ? el("span", classes.join(" "), piece) : document.createTextNode(piece);
+      const inside = fences.find(([start, end]) => start <= from && from < end);
+      if (!inside) { fence = null; box.append(node); continue; }
+      if (!fence || fence.range !== inside) {
+        fence = { range: inside, box: el("span", "fence") };
+        box.append(fence.box);
+      }
+      fence.box.append(node);
+    }
+    at += text.length;
   }
   return box;
 }
@@ -152,24 +192,24 @@ function stateLabel(line, cell) {
 
 function chevronOf(node, open) { node.setAttribute("aria-expanded", String(open)); }
 
-function toolCell(line, cell, at, toggle) {
+function toolCell(line, cell, toggle, isAlone, isMarked) {
   const { tool } = cell, box = document.createDocumentFragment();
   const head = button("step", null, toggle);
   chevronOf(head, false);
   head.append(el("span", "chevron", "▶"), el("span", "code", tool.label));
   if (tool.status !== "done") head.append(el("span", "chip failed", tool.status));
-  const label = stateLabel(line, cell);
-  if (label) head.append(el("span", "chip changed", label));
+  const label = isAlone && cell.state === "only here" ? "" : stateLabel(line, cell);
+  if (label && isMarked) head.append(el("span", "chip changed", label));
   box.append(head);
   return box;
 }
 
 function toolDetail(tool) {
   const box = el("div", "detail-box");
-  box.append(el("div", "role", "Arguments"), textOf(lengthOf(tool.arguments) ? tool.arguments : "none"));
+  box.append(el("div", "role", "Arguments"), textOf(lengthOf(tool.arguments) ? tool.arguments : "none", { plain: true }));
   const ending = { done: "Result", failed: "Result, failed", "no result": "No result was recorded" }[tool.status];
   box.append(el("div", "role", ending + (tool.time ? ` · ${tool.time}` : "")));
-  if (lengthOf(tool.result)) box.append(textOf(tool.result));
+  if (lengthOf(tool.result)) box.append(textOf(tool.result, { plain: true }));
   return box;
 }
 
@@ -191,13 +231,13 @@ function lineCells(line, data, send, number, last, aloneInRow) {
     box.style.setProperty("--branch", `var(--branch-${at})`);
     cells.push(box);
     if (!cell) { box.className = aloneInRow[at] ? "nothing" : "slot"; return; }
-    if (cell.tool) { box.append(toolCell(line, cell, at, toggle)); return; }
+    if (cell.tool) { box.append(toolCell(line, cell, toggle, aloneInRow.some(Boolean), data.view !== "aligned")); return; }
     const label = aloneInRow.some(Boolean) && cell.state === "only here" ? "" : stateLabel(line, cell);
     const kind = { said: "on the way", system: "system", stray: "result without a call" }[line.kind];
-    const said = [kind, label, cell.interrupted ? "cut off" : ""].filter(Boolean).join(" · ");
-    if (said && data.view !== "aligned") box.append(el("span", "state", said));
-    else if (cell.interrupted) box.append(el("span", "state", "cut off"));
-    box.append(lengthOf(cell.text) ? textOf(cell.text, "text" + (line.same && data.view !== "aligned" && line.kind === "answer" ? " same-text" : "")) : el("div", "state", "nothing was said"));
+    const said = [kind, cell.interrupted ? "cut off" : ""].filter(Boolean).join(" · ");
+    if (label && data.view !== "aligned") box.append(el("span", "chip changed aside", label));
+    if (said) box.append(el("span", "state", said));
+    box.append(lengthOf(cell.text) ? textOf(cell.text, { className: "text" + (line.same && data.view !== "aligned" && line.kind === "answer" ? " same-text" : ""), plain: line.kind === "prompt" }) : el("div", "state", "nothing was said"));
     if (lengthOf(cell.text) > LONG) {
       box.classList.add("folded");
       box.append(button("more unfold", "Show all", unfold));
