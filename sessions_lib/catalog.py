@@ -18,7 +18,7 @@ import threading
 import time
 import weakref
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from pathlib import Path
@@ -111,6 +111,7 @@ class Catalog:
         self._path: Path | None = None
         self._inode = 0
         self._retry_at = 0.0
+        self._is_fixed = False
         self._known: Files = {}
         self._seen = 0  # the change up to which _known is right
         self._vocabulary: fulltext.Vocabulary | None = None
@@ -138,7 +139,8 @@ class Catalog:
             for _ in range(2):
                 try:
                     db = self._open()
-                    self._refresh(db, on_progress)
+                    if not self._is_fixed:
+                        self._refresh(db, on_progress)
                     return question(db)
                 except sqlite3.OperationalError:
                     break  # locked or unwritable: its file may be fine and somebody else's
@@ -149,6 +151,20 @@ class Catalog:
             self._retry_at = time.monotonic() + RETRY_S
             self._refresh(self._db, on_progress)
             return question(self._db)
+
+    @contextlib.contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """Inside, every question of this thread is answered as of one look at the folder; others wait meanwhile.
+
+        For a page that asks many: its numbers fit together, and the folder is looked at once.
+        """
+        with self._lock:
+            self.refresh()
+            before, self._is_fixed = self._is_fixed, True
+            try:
+                yield
+            finally:
+                self._is_fixed = before
 
     def _throw_away(self) -> None:
         path = self._path
@@ -174,6 +190,14 @@ class Catalog:
         """Read what is new in the folder; ``on_progress(sessions done, sessions to do)`` on the way."""
         self.ask(lambda db: None, on_progress)
 
+    def refresh_one(self, session: str) -> None:
+        """Read what is new in one session, for whoever just wrote it: no other file is looked at."""
+        with self._lock:
+            try:
+                self._read(self._open(), [session])
+            except sqlite3.Error:
+                self.refresh()
+
     def rebuild(self) -> None:
         """Forget everything, down to the bytes of deleted texts in the file, and read the folder again."""
         with self._lock:
@@ -188,19 +212,23 @@ class Catalog:
         done, todo = 0, len(waiting)
         while waiting:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            with transaction(db):
-                self._learn(db)
-                change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
-                for session in batch:
-                    if self._differs(session):
-                        catalog_rows.update(db, self.folder, session, change)
-                db.execute("UPDATE facts SET value=? WHERE name='change'", (change,))
-            self._learn(db)
+            self._read(db, batch)
             done += len(batch)
             if on_progress:
                 on_progress(done, todo)
         if todo:
             self._store_snapshot(db)
+
+    def _read(self, db: sqlite3.Connection, sessions: Ids) -> None:
+        """Bring the rows of ``sessions`` up to date, unless another process did."""
+        with transaction(db):
+            self._learn(db)
+            change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
+            for session in sessions:
+                if self._differs(session):
+                    catalog_rows.update(db, self.folder, session, change)
+            db.execute("UPDATE facts SET value=? WHERE name='change'", (change,))
+        self._learn(db)
 
     def _differing(self) -> list[str]:
         """The sessions whose files are not as the catalog knows them."""
@@ -268,12 +296,9 @@ class Catalog:
 
     def tags(self) -> dict[str, int]:
         """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""
-        counted = (
-            "SELECT name, count(*), min(s.id || char(0) || spelled) FROM names JOIN sessions s ON s.n=session "
-            "WHERE kind='label' GROUP BY name ORDER BY 2 DESC, 1"
-        )
+        counted = "SELECT min(spelled), count(*) FROM names WHERE kind='label' GROUP BY name ORDER BY 2 DESC, name"
         found = self.ask(lambda db: db.execute(counted).fetchall())
-        return {spelled.split("\0", 1)[1]: count for _, count, spelled in found}
+        return dict(found)
 
     def find_by_tag(self, tag: str) -> Infos:
         """The sessions that wear ``tag``, upper and lower case alike, newest first."""
@@ -351,7 +376,7 @@ class Catalog:
 
     def _words(self, db: sqlite3.Connection) -> fulltext.Vocabulary:
         if self._vocabulary is None or not self._vocabulary.is_current(db):
-            self._vocabulary = fulltext.Vocabulary.load(db)
+            self._vocabulary = fulltext.Vocabulary.load(db, self._vocabulary)
         return self._vocabulary
 
     def _index_some(self, db: sqlite3.Connection) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 2
+VERSION = 4
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -60,11 +60,11 @@ CREATE TABLE activity(
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER,
   PRIMARY KEY(session, quarter, model)) WITHOUT ROWID;
-CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, tokenize='ascii');
+CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE said_terms USING fts5vocab(said, row);
 INSERT INTO said(said, rank) VALUES('hashsize', 67108864);
 INSERT INTO facts VALUES('change', 0), ('next_row', 1), ('dead_rows', 0), ('whole_row', 0), ('terms', ''),
-  ('new_terms', ''), ('bulk', 0), ('index', 0), ('stats', x'');
+  ('new_terms', ''), ('bulk', 0), ('indexings', 0), ('terms_made', 0), ('stats', x'');
 """
 
 
@@ -108,7 +108,7 @@ def _open_file(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=OFF")  # a cache: a crash of the machine may cost it, never an answer
-        connection.execute("PRAGMA secure_delete=ON")
+        connection.execute("PRAGMA cache_size=-65536")
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found != VERSION:
             _make(connection, found)

@@ -35,6 +35,7 @@ from sessions_lib.query import Query
 SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
 BATCH_BYTES = 16_000_000
 MAX_TERMS = 1_000  # a part of a word that more words hold says nothing
+MAX_FRESH = 20_000  # words beside the stored list
 REBUILD_FROM_DEAD = 20_000
 
 _CJK = (
@@ -64,16 +65,19 @@ def _spaced(found: re.Match[str]) -> str:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """All words in the index, as one text with a line a word, to find those that hold a part."""
+    """All words in the index, as texts with a line a word, to find those that hold a part."""
 
     terms: str
+    fresh: str  # words indexed since ``terms`` was stored
+    made: int  # which store ``terms`` is of
     state: tuple[Any, ...]
 
     @classmethod
-    def load(cls, db: sqlite3.Connection) -> Vocabulary:
-        """The words as the catalog has them now."""
-        found = dict(db.execute("SELECT name, value FROM facts WHERE name IN ('terms', 'new_terms')"))
-        return cls(f"\n{found.get('terms', '')}\n{found.get('new_terms', '')}\n", _state(db))
+    def load(cls, db: sqlite3.Connection, before: Vocabulary | None = None) -> Vocabulary:
+        """The words as the catalog has them now; of ``before`` what is still right is taken over."""
+        made = int(_fact(db, "terms_made"))
+        terms = before.terms if before and before.made == made else f"\n{_fact(db, 'terms')}\n"
+        return cls(terms, f"\n{_fact(db, 'new_terms')}\n", made, _state(db))
 
     def is_current(self, db: sqlite3.Connection) -> bool:
         """True if nothing was indexed since."""
@@ -81,13 +85,15 @@ class Vocabulary:
 
     def holding(self, part: str, *, at_end: bool) -> list[str] | None:
         """The words that hold ``part`` (``at_end``: end with it); ``None`` if they are too many."""
-        wanted, found, at = part + ("\n" if at_end else ""), set(), 0
-        while (at := self.terms.find(wanted, at)) >= 0:
-            start, end = self.terms.rfind("\n", 0, at) + 1, self.terms.find("\n", at)
-            found.add(self.terms[start:end])
-            if len(found) > MAX_TERMS:
-                return None
-            at = end
+        wanted, found = part + ("\n" if at_end else ""), set()
+        for terms in (self.terms, self.fresh):
+            at = 0
+            while (at := terms.find(wanted, at)) >= 0:
+                start, end = terms.rfind("\n", 0, at) + 1, terms.find("\n", at)
+                found.add(terms[start:end])
+                if len(found) > MAX_TERMS:
+                    return None
+                at = end
         return sorted(found)
 
     def expression(self, asked: Query) -> str | None:
@@ -115,11 +121,13 @@ def quoted(term: str) -> str:
 
 def _fact(db: sqlite3.Connection, name: str) -> Any:
     found = db.execute("SELECT value FROM facts WHERE name=?", (name,)).fetchone()
-    return found[0] if found else 0
+    return found[0]
 
 
 def _state(db: sqlite3.Connection) -> tuple[Any, ...]:
-    return tuple(db.execute("SELECT name, value FROM facts WHERE name IN ('whole_row', 'bulk', 'index') ORDER BY name"))
+    return tuple(
+        db.execute("SELECT name, value FROM facts WHERE name IN ('whole_row', 'bulk', 'indexings') ORDER BY name")
+    )
 
 
 # ---------------------------------------------------------------- indexing
@@ -143,7 +151,7 @@ def index(db: sqlite3.Connection, folder: Path, *, seconds: float) -> None:
     while time.monotonic() < until:
         with transaction(db):
             if is_bulk:
-                db.execute("INSERT OR REPLACE INTO facts VALUES('bulk', 1)")
+                db.execute("UPDATE facts SET value=1 WHERE name='bulk'")
             terms = _index_batch(db, folder, until, is_bulk)
             left = db.execute("SELECT 1 FROM sessions WHERE indexed < messages LIMIT 1").fetchone()
             if not is_bulk:
@@ -162,7 +170,7 @@ def _clear_if_dead(db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO said(said) VALUES('delete-all')")
         db.execute("UPDATE sessions SET indexed=0")
         db.execute("UPDATE facts SET value=0 WHERE name IN ('dead_rows', 'whole_row', 'bulk')")
-        db.execute("UPDATE facts SET value='' WHERE name IN ('terms', 'new_terms')")
+        _store_terms(db, set())
 
 
 def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bool) -> set[str]:
@@ -202,26 +210,33 @@ def _texts(db: sqlite3.Connection, folder: Path, n: int, session: str, indexed: 
 
 def _add_terms(db: sqlite3.Connection, terms: set[str]) -> None:
     """Put new words beside the stored list, and all rows indexed so far become searchable."""
-    known = Vocabulary.load(db).terms
-    fresh = sorted(term for term in terms if f"\n{term}\n" not in known)
-    if fresh:
-        kept = _fact(db, "new_terms") or ""
-        db.execute("INSERT OR REPLACE INTO facts VALUES('new_terms', ?)", ("\n".join(filter(None, [kept, *fresh])),))
+    kept = set(str(_fact(db, "new_terms")).split("\n"))
+    if not terms <= kept:
+        kept |= terms
+        if len(kept) > MAX_FRESH:
+            _store_terms(db, kept | set(str(_fact(db, "terms")).split("\n")))
+        else:
+            db.execute("UPDATE facts SET value=? WHERE name='new_terms'", ("\n".join(sorted(kept - {""})),))
     _now_searchable(db)
 
 
 def _read_terms(db: sqlite3.Connection) -> None:
-    """Store the list of all words as the index has them."""
-    found = db.execute("SELECT term FROM said_terms").fetchall()
-    db.execute("UPDATE facts SET value=? WHERE name='terms'", ("\n".join(term for (term,) in found),))
-    db.execute("INSERT OR REPLACE INTO facts VALUES('new_terms', '')")
-    db.execute("INSERT OR REPLACE INTO facts VALUES('bulk', 0)")
+    """Store the list of all words as the index has them, after making it as small as it gets."""
+    db.execute("INSERT INTO said(said) VALUES('optimize')")
+    _store_terms(db, {term for (term,) in db.execute("SELECT term FROM said_terms")})
+    db.execute("UPDATE facts SET value=0 WHERE name='bulk'")
     _now_searchable(db)
+
+
+def _store_terms(db: sqlite3.Connection, terms: set[str]) -> None:
+    db.execute("UPDATE facts SET value=? WHERE name='terms'", ("\n".join(sorted(terms - {""})),))
+    db.execute("UPDATE facts SET value='' WHERE name='new_terms'")
+    db.execute("UPDATE facts SET value=value+1 WHERE name='terms_made'")
 
 
 def _now_searchable(db: sqlite3.Connection) -> None:
     db.execute("UPDATE facts SET value=(SELECT value - 1 FROM facts WHERE name='next_row') WHERE name='whole_row'")
-    db.execute("INSERT OR REPLACE INTO facts SELECT 'index', coalesce(max(value), 0) + 1 FROM facts WHERE name='index'")
+    db.execute("UPDATE facts SET value=value+1 WHERE name='indexings'")
 
 
 # ---------------------------------------------------------------- searching

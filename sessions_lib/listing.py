@@ -311,11 +311,10 @@ def active_on(folder: Path, day: date, zone: tzinfo | None = None) -> list[Sessi
 
 def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
     """How many of ``rows`` wear each tag, the most worn first; tags that differ by case only are one."""
-    spelled: dict[str, str] = {}
+    spelled: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
-    for row in sorted(rows, key=lambda row: row.id):
+    for row in rows:
         for tag in row.tags:
-            key = tag.casefold()
-            spelled.setdefault(key, tag)
-            counts[key] = counts.get(key, 0) + 1
-    return {spelled[key]: counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}
+            spelled.setdefault(tag.casefold(), set()).add(tag)
+            counts[tag.casefold()] = counts.get(tag.casefold(), 0) + 1
+    return {min(spelled[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}

@@ -29,12 +29,13 @@ import pandas as pd
 
 from sessions_lib import query, times, usage
 from sessions_lib.catalog import Catalog
-from sessions_lib.catalog_rows import QUARTER_US, from_us, to_us
+from sessions_lib.catalog_rows import EPOCH, QUARTER_US, to_us
 from sessions_lib.query import Query
 
 ALL = Query()
 TOKENS = ("input", "cached", "output", "reasoning", "total")
 COUNTS = ("messages", "turns", "answers", "reported", "tool_calls", "tool_results", "errors")
+UNIX_DAY = date(1970, 1, 1).toordinal()
 NO_TAG = "untagged"
 NO_MODEL = "unknown model"
 
@@ -225,26 +226,26 @@ def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, spl
 
     def read(db: sqlite3.Connection) -> list[Any]:
         where, values = _activity(catalog, db, asked)
+        ends = db.execute("SELECT min(quarter), max(quarter) FROM activity").fetchone()
+        day = _day_number(zone, *ends) if ends[0] is not None else "0"
         return db.execute(
-            f"SELECT a.quarter, {name}, a.session, {_SUMS} FROM activity a JOIN sessions s ON s.n=a.session {join} "
-            f"WHERE {where} GROUP BY 1, 2, 3 ORDER BY 1",
+            f"SELECT {day}, {name}, count(DISTINCT a.session), {_SUMS} "
+            f"FROM activity a JOIN sessions s ON s.n=a.session {join} WHERE {where} GROUP BY 1, 2",
             values,
         ).fetchall()
 
-    rows = catalog.ask(read)
-    days = {row[0]: _day(row[0], zone) for row in rows}
     said = _spelling(catalog) if split == "tag" else {}
-    columns = ("day", "name", "session", *COUNTS, *TOKENS)
-    rows = [(days[row[0]], said.get(row[1], row[1]), *row[2:]) for row in rows]
-    frame = _frame(rows, columns, whole=COUNTS, maybe=TOKENS, texts=("name",))
-    summed = _grouped(frame, ["day", "name"])
-    return summed if split else summed.drop(columns="name")
+    rows = [(date.fromordinal(row[0]), said.get(row[1], row[1]), *row[2:]) for row in catalog.ask(read)]
+    rows.sort(key=lambda row: row[:2])
+    columns = ("day", "name", "sessions", *COUNTS, *TOKENS)
+    frame = _frame(rows, columns, whole=("sessions", *COUNTS), maybe=TOKENS, texts=("name",))
+    return frame if split else frame.drop(columns="name")
 
 
 def by_tag(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a tag (and one for sessions without any), most sessions first.
 
-    ``tag`` (string); ``sessions``, ``forks``, ``messages``, ``turns``, … (int64); ``input`` … ``total`` (Int64). A
+    ``tag`` (string); ``sessions``, ``forks``, ``wins`` (by verdict), ``messages``, ``turns``, … (int64); ``input`` … ``total`` (Int64). A
     session with two tags stands under both: do not sum over tags.
     """
     return _by_name(catalog, asked, "tag")
@@ -266,15 +267,16 @@ def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
         answered = " AND a.answers>0" if split == "model" else ""
         return db.execute(
             f"SELECT {name} AS name, count(DISTINCT s.n), "
-            f"count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), {_SUMS} "
+            "count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), "
+            f"count(DISTINCT CASE WHEN s.verdict='won' THEN s.n END), {_SUMS} "
             f"FROM activity a JOIN sessions s ON s.n=a.session {join} WHERE {where}{answered} GROUP BY 1",
             values,
         ).fetchall()
 
-    columns = (split, "sessions", "forks", *COUNTS, *TOKENS)
+    columns = (split, "sessions", "forks", "wins", *COUNTS, *TOKENS)
     said = _spelling(catalog) if split == "tag" else {}
     rows = [(said.get(row[0], row[0]), *row[1:]) for row in catalog.ask(read)]
-    frame = _frame(rows, columns, whole=("sessions", "forks", *COUNTS), maybe=TOKENS, texts=(split,))
+    frame = _frame(rows, columns, whole=("sessions", "forks", "wins", *COUNTS), maybe=TOKENS, texts=(split,))
     order = ["sessions", "messages"] if split == "tag" else ["total", "answers"]
     return frame.sort_values([*order, split], ascending=[False, False, True], na_position="last", ignore_index=True)
 
@@ -400,10 +402,27 @@ def _spelling(catalog: Catalog) -> dict[str, str]:
     return {**{tag.casefold(): tag for tag in catalog.tags()}, "": NO_TAG}
 
 
-def _day(quarter: int, zone: tzinfo | None) -> date:
-    moment = from_us(quarter * QUARTER_US)
-    assert moment is not None  # a quarter is a number
-    return times.local_day(moment, zone)
+def _day_number(zone: tzinfo | None, first: int, last: int) -> str:
+    """The ordinal of the day in ``zone`` as SQL over ``a.quarter``: an offset for each stretch between clock changes."""
+    changes: list[tuple[int, int]] = []  # the quarter an offset starts at, and the offset in quarters
+    for quarter in range(first, last + 97, 96):
+        offset = _offset(zone, quarter)
+        if changes and changes[-1][1] != offset:
+            low, high = quarter - 96, quarter
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if _offset(zone, middle) == offset else (middle, high)
+            changes.append((high, offset))
+        elif not changes:
+            changes.append((quarter, offset))
+    cases = "".join(f"WHEN a.quarter>={quarter} THEN {offset} " for quarter, offset in reversed(changes))
+    # Counted from the year 1, so that SQLite's division, which rounds towards zero, always rounds down.
+    return f"(a.quarter + CASE {cases}ELSE {changes[0][1]} END + {96 * UNIX_DAY}) / 96"
+
+
+def _offset(zone: tzinfo | None, quarter: int) -> int:
+    offset = (EPOCH + timedelta(microseconds=quarter * QUARTER_US)).astimezone(zone).utcoffset()
+    return 0 if offset is None else round(offset / timedelta(minutes=15))
 
 
 def _root(session: str, parents: dict[str, str | None]) -> str:
@@ -412,14 +431,6 @@ def _root(session: str, parents: dict[str, str | None]) -> str:
         session = parent
         seen.add(parent)
     return session
-
-
-def _grouped(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    groups = frame.groupby(keys, sort=True, dropna=False)
-    summed = groups[list(COUNTS)].sum()
-    summed[list(TOKENS)] = groups[list(TOKENS)].sum(min_count=1)
-    summed.insert(0, "sessions", groups["session"].nunique())
-    return summed.reset_index()
 
 
 def _frame(

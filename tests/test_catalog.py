@@ -79,11 +79,12 @@ def same(kept: Catalog, folder: Path) -> None:
     assert kept.list(3) == truth[:3]
     assert kept.tags() == listing.tag_counts(truth)
     assert kept.totals() == plain_totals(folder)
+    contents = [listing.read(folder, session) for session in listing.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
-        found = listing.search(folder, asked)
+        found = listing.hits_newest_first([hit for one in contents for hit in listing.hits_in(asked, one)])
         assert kept.search(asked) == found, asked.text
         assert kept.search(asked, 2) == found[:2], asked.text
-        assert kept.page(asked, limit=500).total == len({hit.session for hit in found}), asked.text
+        assert sorted(kept.ids(asked)) == sorted({hit.session for hit in found}), asked.text
 
 
 def plain_totals(folder: Path) -> catalog.FolderTotals:
@@ -177,13 +178,13 @@ class Story:
             (self.folder / f"k{self.count}.jsonl").write_bytes(path.read_bytes())
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_to_the_files_the_answers_are_those_of_the_plain_scan(tmp_path: Path, seed: int) -> None:
     story = Story(tmp_path / "sessions", seed)
     kept = Catalog(story.folder)
     for step in range(40):
         story.step()
-        if step % 4 == 3:
+        if step % 5 == 4:
             same(kept, story.folder)
         if step == 20:
             kept = Catalog(story.folder)
