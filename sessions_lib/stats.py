@@ -245,8 +245,8 @@ def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, spl
 def by_tag(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a tag (and one for sessions without any), most sessions first.
 
-    ``tag`` (string); ``sessions``, ``forks``, ``wins`` (by verdict), ``messages``, ``turns``, … (int64); ``input`` … ``total`` (Int64). A
-    session with two tags stands under both: do not sum over tags.
+    ``tag`` (string); ``sessions``, ``forks``, ``wins`` (sessions that won by verdict), ``messages``, ``turns``, …
+    (int64); ``input`` … ``total`` (Int64). A session with two tags stands under both: do not sum over tags.
     """
     return _by_name(catalog, asked, "tag")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions_lib import SessionManager, experiments, joining, messages, runs, tool, verdicts
+from sessions_lib import SessionManager, experiments, joining, messages, runs, stats, tool, verdicts
 from sessions_lib.errors import ForkPointForbidden, SessionError, SessionExists
 from sessions_lib.experiments import Variant
 from sessions_lib.tools import as_tools
@@ -247,6 +247,8 @@ def test_a_verdict_is_kept_in_each_branch_and_found_again(manager: SessionManage
     assert manager.open("b").tags == ["walk", "best"]
     assert {hit.session for hit in manager.search("verdict:won")} == {"b"}
     assert {hit.session for hit in manager.search("verdict:lost")} == {"c", "d"}
+    manager.open("b").append({"role": "assistant", "content": "x", "model": "tiny"})
+    assert stats.by_model(manager.catalog).set_index("model")["wins"].to_dict()["tiny"] == 1
     verdicts.take_back(manager, ["b"])
     assert manager.search("verdict:won") == []
 
