@@ -23,7 +23,7 @@ from sessions_lib.importers.codex_parts import (
     output_of,
     text_of,
 )
-from sessions_lib.importers.imported import ImportReport, as_call, iso, set_usage
+from sessions_lib.importers.imported import TOKENS_ONLY, ImportReport, as_call, iso, set_usage
 
 Record = dict[str, Any]
 
@@ -257,7 +257,7 @@ class Reader:
         """Give a count that no answer came for an empty answer of its own."""
         if self._waiting is not None:
             waiting, self._waiting = self._waiting, None
-            empty: Message = {"role": "assistant", "content": None, "source": {"kind": "tokens without an answer"}}
+            empty: Message = {"role": "assistant", "content": None, "source": {"kind": TOKENS_ONLY}}
             if self._model:
                 empty["model"] = self._model
             self._append(empty)
@@ -343,8 +343,12 @@ class Reader:
         self.messages = self.messages[:cut]
 
     def finish(self) -> None:
-        """Close what is open at the end of the file; thoughts whose answer is still to come wait for it."""
-        if self._thoughts and self._draft is None:
-            self._report.skipped["reasoning without an answer"] += len(self._thoughts)
-            self._thoughts = []
+        """Close what is open at the end of the file; an answer without a word yet waits for the next import."""
+        draft = self._draft
+        if draft is None or (draft["content"] is None and "tool_calls" not in draft):
+            if self._thoughts or draft is not None:
+                self._report.skipped["answer without a word yet"] += 1
+            self._thoughts, self._draft = [], None
+            if draft is not None and "usage_reported" in draft:
+                self._waiting = draft["usage_reported"]
         self._end_step()

@@ -14,6 +14,8 @@ from typing import Any
 from sessions_lib import times, usage
 from sessions_lib.content import Message
 
+TOKENS_ONLY = "tokens without an answer"  # the ``source.kind`` of an empty answer that only holds tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sessions_lib import content, messages, names, usage
-from sessions_lib.content import Message
-from sessions_lib.importers.imported import Imported, common, set_usage
+from sessions_lib import messages, names
+from sessions_lib.importers.growth import is_stand_in, what_is_new, whole_id
+from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
 from sessions_lib.importers.store import Known, Store
 
@@ -84,7 +84,7 @@ class _Merge:
         if known is None:
             return self._add(branch, line, title)
         self._used.add(known.id)
-        added = _what_is_new(known, branch.messages, line)
+        added = what_is_new(known.messages, known.ids, branch.messages, line)
         if not added:
             self._store.remember(known.id, self._source, of=self._of)
             return Outcome(known.id, title, "unchanged", 0, len(line))
@@ -103,15 +103,17 @@ class _Merge:
         return min(found, key=lambda one: (one.id in self._used, len(one.ids)), default=None)
 
     def _is_pure(self, known: Known) -> bool:
-        return all(_whole(one) in self._of_source for one in known.ids)
+        ours = set(_stand_ins(known)) | self._of_source
+        return all(whole_id(one) in ours for one in known.ids)
 
     def _grown_from(self, line: list[str]) -> Known | None:
         """The longest session that holds a start of ``line`` (perhaps none of it: a crash) and nothing else."""
         found: list[tuple[int, Known]] = []
         for one in self._before:
-            whole = [i for i in one.ids if _whole(i) == i or i in self._of_source]
-            if one.id not in self._used and whole == line[: len(whole)] and self._is_pure(one):
-                found.append((len(whole), one))
+            gone = set(_stand_ins(one)) - self._of_source
+            start = [i for i in one.ids if i not in gone and (whole_id(i) == i or i in self._of_source)]
+            if one.id not in self._used and start == line[: len(start)] and self._is_pure(one):
+                found.append((len(start), one))
         return max(found, key=lambda pair: pair[0])[1] if found else None
 
     def _parent(self, branch: Imported, line: list[str]) -> tuple[str, int] | None:
@@ -140,54 +142,5 @@ class _Merge:
         return Outcome(made, own_title or title, change, len(line), len(line))
 
 
-def _whole(message_id: str) -> str:
-    """The id of the answer that ``message_id`` is a later part of, or itself."""
-    base, plus, number = message_id.rpartition("+")
-    return base if plus and number.isdigit() else message_id
-
-
-def _what_is_new(known: Known, source: Sequence[Message], line: Sequence[str]) -> list[Message]:
-    """The messages of the source that ``known`` lacks, the rest of a grown answer first."""
-    have = set(known.ids)
-    added: list[Message] = []
-    last = next((m for m in reversed(source) if m.get("role") == "assistant" and m.get("id") in have), None)
-    if last is not None:
-        parts = [
-            m for m, i in zip(known.messages, known.ids, strict=True) if _whole(i) == last["id"] or i == last["id"]
-        ]
-        rest = _rest_of(last, parts)
-        if rest is not None:
-            added.append(rest)
-    return [*added, *(message for message, message_id in zip(source, line, strict=True) if message_id not in have)]
-
-
-def _rest_of(whole: Message, parts: Sequence[Message]) -> Message | None:
-    """What ``whole`` says beyond its stored ``parts``, as a message of its own; ``None`` if nothing."""
-    if not messages.has_id(whole) or not parts:
-        return None
-    have = {call.get("id") for part in parts for call in part.get("tool_calls") or [] if isinstance(call, dict)}
-    calls = [call for call in whole.get("tool_calls") or [] if isinstance(call, dict) and call.get("id") not in have]
-    text = content.text(whole)
-    for part in parts:
-        said = content.text(part)
-        text = text[len(said) :].lstrip("\n") if text.startswith(said) else ""
-    if not calls and not text:
-        return None
-    kept = ("timestamp", "model", "finish_reason", "source")
-    rest: Message = {"role": "assistant", "content": text or None, **{k: whole[k] for k in kept if k in whole}}
-    if calls:
-        rest["tool_calls"] = calls
-    rest["id"] = f"{whole['id']}+{len(parts) + 1}"
-    set_usage(rest, _beyond(whole, parts))
-    return rest
-
-
-def _beyond(whole: Message, parts: Sequence[Message]) -> dict[str, int] | None:
-    now, before = usage.of(whole), usage.total(parts)
-    if now is None:
-        return None
-    more = {
-        "prompt_tokens": (now.input or 0) - (before.input or 0),
-        "completion_tokens": (now.output or 0) - (before.output or 0),
-    }
-    return {key: max(0, count) for key, count in more.items()} if any(count > 0 for count in more.values()) else None
+def _stand_ins(known: Known) -> list[str]:
+    return [i for message, i in zip(known.messages, known.ids, strict=True) if is_stand_in(message)]
