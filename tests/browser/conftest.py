@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM_FLAGS = [
@@ -35,6 +35,7 @@ CHROMIUM_FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+PATIENCE_MS = 60_000  # a machine that builds and tests at once is slow, not wrong
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning][data-test-connection-state=CONNECTED]"
 
 
@@ -46,6 +47,7 @@ def chromium() -> Iterator[Browser]:
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         yield browser
@@ -113,6 +115,7 @@ class App:
         """A page on ``path``, drawn: of a new visitor, or in another tab of the visitor who has ``beside``."""
         if beside is None:
             owner = self.browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **context})
+            owner.set_default_timeout(PATIENCE_MS)
             self.contexts.append(owner)
         else:
             owner = beside.context
@@ -130,11 +133,11 @@ class App:
 
     def settle(self, page: Page) -> None:
         """Wait until the script has run and what it sent is drawn."""
-        page.wait_for_selector(IDLE, timeout=30_000)
+        page.wait_for_selector(IDLE, timeout=PATIENCE_MS)
         page.wait_for_timeout(150)
-        page.wait_for_selector(IDLE, timeout=30_000)
+        page.wait_for_selector(IDLE, timeout=PATIENCE_MS)
         # Streamlit loads the code of an element when one is first drawn, and shows a grey bar until then.
-        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=30_000)
+        page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=PATIENCE_MS)
 
     def check(self) -> None:
         """Close this test's pages and fail it for what they did."""

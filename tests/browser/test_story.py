@@ -17,17 +17,17 @@ def test_from_an_empty_folder_to_a_comparison_and_its_numbers(serve):
     # The first screen, and the demo.
     expect(page.get_by_text("Nothing here yet")).to_be_visible()
     page.get_by_role("button", name="Load the demo").click()
-    expect(page.get_by_text("sessions are there to look at")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("sessions are there to look at")).to_be_visible()
     expect(page.get_by_role("link", name="The Cave of Echoes, asking first")).to_be_visible()
 
     # A session of one's own: asked, answered by the demo model, with a tool step that opens.
     page.get_by_role("button", name="Start a session").click()
-    expect(page.get_by_role("heading", name="New session")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("heading", name="New session")).to_be_visible()
     app.settle(page)
     field = page.get_by_test_id("stChatInputTextArea")
     field.fill("I need to get into the Cave of Echoes. Find out what it takes, and get what you can.")
     field.press("Enter")
-    expect(page.get_by_text("in all").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("in all").first).to_be_visible()
     app.settle(page)
     step = page.locator("[class*=st-key-turn-steps-] summary").filter(has_text="buy")
     expect(step).to_contain_text('buy(item="torch")')
@@ -46,20 +46,20 @@ def test_from_an_empty_folder_to_a_comparison_and_its_numbers(serve):
     # A fork, and another way in it.
     page.locator("[class*=st-key-cell-menu-] button").first.click()
     page.get_by_role("button", name="Fork from here").click()
-    expect(page.get_by_text("after message 6")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("after message 6")).to_be_visible()
     expect(page.get_by_text("These happened once, for every branch: buy(torch)")).to_be_visible()
     app.settle(page)
     field = page.get_by_test_id("stChatInputTextArea")
     field.fill("Suppose the key doesn't fit. Is there another way in?")
     field.press("Enter")
-    expect(page.get_by_text("in all")).to_have_count(2, timeout=30_000)
+    expect(page.get_by_text("in all")).to_have_count(2)
     app.settle(page)
 
     # The two side by side.
     page.get_by_role("link", name="Compare", exact=True).last.click()
     page.wait_for_url("**/compare?**")
     app.settle(page)
-    expect(page.get_by_text("Suppose the key doesn't fit").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("Suppose the key doesn't fit. Is there another way in?", exact=True)).to_be_visible()
 
     # Found by what was said in it.
     page.get_by_role("link", name="Sessions", exact=True).first.click()
@@ -70,10 +70,10 @@ def test_from_an_empty_folder_to_a_comparison_and_its_numbers(serve):
     page.get_by_role("link", name="Stats", exact=True).first.click()
     page.wait_for_url("**/stats**")
     app.settle(page)
-    expect(page.get_by_text("Tokens").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("Tokens").first).to_be_visible()
 
     # The demo goes, what was made here stays.
     page.get_by_role("link", name="Home", exact=True).first.click()
-    page.get_by_role("button", name="Remove the demo").click(timeout=20_000)
-    expect(page.get_by_text("yours are where they were")).to_be_visible(timeout=30_000)
+    page.get_by_role("button", name="Remove the demo").click()
+    expect(page.get_by_text("yours are where they were")).to_be_visible()
     assert len(list(app.folder.glob("*.jsonl"))) == 2
