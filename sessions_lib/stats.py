@@ -403,7 +403,7 @@ def _spelling(catalog: Catalog) -> dict[str, str]:
 
 
 def _day_number(zone: tzinfo | None, first: int, last: int) -> str:
-    """The ordinal of the day in ``zone`` as SQL over ``a.quarter``: an offset for each stretch between clock changes."""
+    """The ordinal of the day in ``zone`` as SQL over ``a.quarter``: one offset between clock changes."""
     changes: list[tuple[int, int]] = []  # the quarter an offset starts at, and the offset in quarters
     for quarter in range(first, last + 97, 96):
         offset = _offset(zone, quarter)
