@@ -14,14 +14,14 @@ Works on lists of messages. Does not read files, draw, shorten or escape.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from sessions_lib import calls, content, figures, lineup, messages, usage, worddiff
+from sessions_lib.compare_lines import Line, Pieces, Turn, lines
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
 from sessions_lib.figures import Figures
-from sessions_lib.worddiff import Segment
 
 MOST = 4
 LETTERS = "ABCD"
@@ -29,19 +29,6 @@ _SAID = ("role", "content", "tool_calls", "tool_call_id")
 
 Basis = Literal["id", "text", "none"]
 Order = Literal["order", "likeness"]
-Kind = Literal["system", "prompt", "said", "tool", "answer", "stray"]
-Status = Literal["done", "failed", "no result"]
-State = Literal[
-    "base",  # the cell that the others are compared with
-    "same",
-    "changed",  # alike, words marked
-    "spacing changed",
-    "different",  # not alike: both plain
-    "arguments changed",
-    "result changed",
-    "status changed",
-    "only here",
-]
 Parted = Literal["prompts", "answers", "tools", "end", "never"]
 
 
@@ -85,54 +72,6 @@ class Shared:
     basis: Basis
     tokens: usage.Totals
     effects: tuple[calls.Step, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool call in a cell: on one line, its arguments and result whole, each with its changed words if alike."""
-
-    label: str
-    name: str
-    arguments: str
-    result: str
-    status: Status
-    duration_ms: int | None
-    argument_words: tuple[Segment, ...] | None = None
-    result_words: tuple[Segment, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What one branch has in a line: ``message`` is its index there; ``words`` are marked where texts are alike."""
-
-    message: int
-    text: str
-    state: State = "base"
-    words: tuple[Segment, ...] | None = None
-    tool: Tool | None = None
-    is_interrupted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a row: a cell a branch, ``None`` where it has no such line."""
-
-    kind: Kind
-    cells: tuple[Cell | None, ...]
-
-    @property
-    def is_same(self) -> bool:
-        """True if every branch has it and all are the same."""
-        return all(cell is not None and cell.state == "same" for cell in self.cells)
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn of one branch: its ``number`` there (from 1), and the half-open range of its messages."""
-
-    number: int
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +183,7 @@ def _turns(said: Sequence[Message], start: int) -> list[Turn]:
 
 
 def _rows(branches: Sequence[Branch], columns: Sequence[list[Turn]], start: int, order: Order) -> list[Row]:
-    pieces = [_Pieces(branch.messages) for branch in branches]
+    pieces = [Pieces(branch.messages) for branch in branches]
     rows: list[Row] = []
     is_cut = [
         bool(start and turns) and branch.messages[start].get("role") != "user"
@@ -252,11 +191,11 @@ def _rows(branches: Sequence[Branch], columns: Sequence[list[Turn]], start: int,
     ]
     if any(is_cut):
         rests = tuple(turns[0] if cut else None for turns, cut in zip(columns, is_cut, strict=True))
-        rows.append(Row(rests, _lines(pieces, rests), is_rest=True))
+        rows.append(Row(rests, lines(pieces, rests), is_rest=True))
         columns = [turns[1:] if cut else turns for turns, cut in zip(columns, is_cut, strict=True)]
     for chosen in _lined_up(branches, columns, order):
         turns = tuple(None if i is None else column[i] for column, i in zip(columns, chosen, strict=True))
-        rows.append(Row(turns, _lines(pieces, turns)))
+        rows.append(Row(turns, lines(pieces, turns)))
     return rows
 
 
@@ -286,155 +225,6 @@ def _turn_texts(said: Sequence[Message]) -> tuple[str, str]:
 def _alike(mine: str, theirs: str) -> float:
     found = worddiff.likeness(mine, theirs)
     return found if found >= worddiff.ALIKE else 0.0
-
-
-# --- the lines of a row ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    kind: Kind
-    cell: Cell
-
-    @property
-    def keys(self) -> tuple[Any, ...]:
-        """What lines it up with pieces of other branches, strongest first."""
-        tool = self.cell.tool
-        name = tool.name if tool else ""
-        whole = (tool.arguments if tool else self.cell.text)[:5000]
-        return (self.kind, name, whole), (self.kind, name), "work" if self.kind == "said" else (self.kind, name)
-
-
-class _Pieces:
-    """The pieces of any turn of one conversation; its calls are paired once."""
-
-    def __init__(self, said: Sequence[Message]) -> None:
-        self._said = said
-        paired = calls.pair(said)
-        self._steps: dict[int, list[calls.Step]] = {}
-        for step in paired.steps:
-            self._steps.setdefault(step.call.message, []).append(step)
-        self._strays = {*paired.orphans, *paired.duplicates}
-
-    def of(self, turn: Turn | None) -> list[_Piece]:
-        """What a turn is made of, in order."""
-        if turn is None:
-            return []
-        found: list[_Piece] = []
-        for index in range(turn.start, turn.end):
-            found += self._of_message(index)
-        for number in range(len(found) - 1, -1, -1):  # what was said last, with no call after it, is the answer
-            if found[number].kind in ("tool", "prompt"):
-                break
-            if found[number].kind == "said":
-                found[number] = replace(found[number], kind="answer")
-                break
-        return found
-
-    def _of_message(self, index: int) -> list[_Piece]:
-        message = self._said[index]
-        role, text = message.get("role"), shown_text(message)
-        if role == "user":
-            return [_Piece("prompt", Cell(index, text))]
-        if role == "tool":
-            return [_Piece("stray", Cell(index, text))] if index in self._strays else []
-        if role != "assistant":
-            return [_Piece("system", Cell(index, text))] if text else []
-        steps = self._steps.get(index, [])
-        cut = bool(message.get("interrupted"))
-        said = [_Piece("said", Cell(index, text, is_interrupted=cut))] if text or cut or not steps else []
-        return [*said, *(_Piece("tool", _tool_cell(step, index)) for step in steps)]
-
-
-def shown_text(message: Mapping[str, Any]) -> str:
-    """What ``message`` says, with a placeholder in brackets for each image, sound or file."""
-    parts = [part.text if part.kind == "text" else f"[{part.label}]" for part in content.parts(message)]
-    return "\n".join(part for part in parts if part) or content.text(message)
-
-
-def _tool_cell(step: calls.Step, index: int) -> Cell:
-    label = calls.label(step.call)
-    result = "" if step.result is None else shown_text(step.result)
-    spent = None if step.result is None else step.result.get("duration_ms")
-    status: Status = "no result" if step.result is None else "failed" if step.is_error else "done"
-    duration = spent if isinstance(spent, int) and not isinstance(spent, bool) else None
-    tool = Tool(label, step.call.name, _arguments_text(step.call), result, status, duration)
-    return Cell(index, label, tool=tool)
-
-
-def _arguments_text(call: calls.Call) -> str:
-    """The arguments a line each, in the order of their names; as written where they are no JSON object."""
-    given = calls.arguments(call)
-    if given is None:
-        return call.arguments
-    return "\n".join(f"{key}: {content.as_text(given[key])}" for key in sorted(given))
-
-
-def _lines(pieces: Sequence[_Pieces], turns: Sequence[Turn | None]) -> tuple[Line, ...]:
-    columns = [part.of(turn) for part, turn in zip(pieces, turns, strict=True)]
-    present = [turn is not None for turn in turns]
-    lines = []
-    for chosen in lineup.by_keys([[piece.keys for piece in column] for column in columns]):
-        row = [None if i is None else column[i] for column, i in zip(columns, chosen, strict=True)]
-        kind = next(piece.kind for piece in row if piece)
-        lines.append(Line(kind, _judged([piece.cell if piece else None for piece in row], sum(present))))
-    return tuple(lines)
-
-
-def _judged(cells: Sequence[Cell | None], branches: int) -> tuple[Cell | None, ...]:
-    """The cells of one line with their states against the first of them, and their words marked."""
-    held = [(at, cell) for at, cell in enumerate(cells) if cell is not None]
-    judged: list[Cell | None] = list(cells)
-    at, base = held[0]
-    if len(held) == 1:
-        judged[at] = replace(base, state="only here")
-        return tuple(judged)
-    for other, cell in held[1:]:
-        base, judged[other] = _against(base, cell)
-    is_same = len(held) == branches and all(c is None or c.state == "same" for c in judged[at + 1 :])
-    judged[at] = replace(base, state="same" if is_same else "base")
-    return tuple(judged)
-
-
-def _against(base: Cell, cell: Cell) -> tuple[Cell, Cell]:
-    """``base`` with its words that ``cell`` lacks marked too, and ``cell`` judged against it."""
-    if base.tool and cell.tool:
-        return _tool_against(base, base.tool, cell, cell.tool)
-    if cell.text == base.text:
-        same = cell.is_interrupted == base.is_interrupted
-        return base, replace(cell, state="same" if same else "status changed")
-    found = worddiff.difference(base.text, cell.text)
-    if found.is_spacing_only:
-        return base, replace(cell, state="spacing changed")
-    mine, theirs = _marked(base.words, found)
-    return replace(base, words=mine), replace(cell, words=theirs, state="changed" if theirs else "different")
-
-
-def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell, Cell]:
-    state: State = "same"
-    arguments = results = (None, None)  # type: tuple[tuple[Segment, ...] | None, tuple[Segment, ...] | None]
-    if tool.arguments != first.arguments:
-        state = "arguments changed"
-        arguments = _marked(first.argument_words, worddiff.difference(first.arguments, tool.arguments))
-    if tool.result != first.result:
-        state = "result changed" if state == "same" else state
-        results = _marked(first.result_words, worddiff.difference(first.result, tool.result))
-    if tool.status != first.status and state != "arguments changed":
-        state = "status changed"
-    first = replace(
-        first, argument_words=arguments[0] or first.argument_words, result_words=results[0] or first.result_words
-    )
-    tool = replace(tool, argument_words=arguments[1], result_words=results[1])
-    return replace(base, tool=first), replace(cell, tool=tool, state=state)
-
-
-def _marked(
-    before: tuple[Segment, ...] | None, found: worddiff.Difference
-) -> tuple[tuple[Segment, ...] | None, tuple[Segment, ...] | None]:
-    """The segments of two texts; those of the first joined with the marks it has from another comparison."""
-    if found.a is None:
-        return before, None
-    return (found.a if before is None else worddiff.union(before, found.a)), found.b
 
 
 # --- what a reader has to know first ---------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from dataclasses import asdict
 from typing import Any
 
 from sessions_lib import calls, compare_html, compare_words, export_markdown, figures, names
-from sessions_lib.compare import LETTERS, Cell, Comparison, Row
+from sessions_lib.compare import LETTERS, Comparison, Row
+from sessions_lib.compare_lines import Cell
 from sessions_lib.worddiff import Segment
 
 html = compare_html.document

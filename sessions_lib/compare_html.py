@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from sessions_lib import calls, compare_words, export_html, figures, names
-from sessions_lib.compare import LETTERS, Cell, Comparison, Line, Row, Tool, shown_text
+from sessions_lib.compare import LETTERS, Comparison, Row
+from sessions_lib.compare_lines import Cell, Line, Tool, shown_text
 from sessions_lib.worddiff import Segment
 
 _text = export_html.text

@@ -6,7 +6,8 @@ Does not escape: what it quotes are numbers and our own words only.
 from __future__ import annotations
 
 from sessions_lib import figures
-from sessions_lib.compare import LETTERS, Cell, Comparison, Line, Row, Shared
+from sessions_lib.compare import LETTERS, Comparison, Row, Shared
+from sessions_lib.compare_lines import Cell, Line
 from sessions_lib.figures import Figure
 
 KINDS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sessions_lib import SessionManager, compare
-from sessions_lib.compare import Branch, Turn
+from sessions_lib.compare import Branch
+from sessions_lib.compare_lines import Turn
 from sessions_lib.errors import SessionError
 from tests.record import call, result
 

@@ -16,7 +16,8 @@ import streamlit as st
 
 from pages.parts.safe_markdown import visible
 from sessions_lib import calls, compare_words, figures, names
-from sessions_lib.compare import LETTERS, Cell, Comparison, Line, Row, Tool, shown_text
+from sessions_lib.compare import LETTERS, Comparison, Row
+from sessions_lib.compare_lines import Cell, Line, Tool, shown_text
 from sessions_lib.worddiff import Segment
 
 _HERE = Path(__file__).parent
