@@ -376,6 +376,17 @@ def test_hits_are_counted_and_limited(terminal: Terminal) -> None:
     assert "is no filter" in terminal.run("search", "after:lunch").stderr
 
 
+def test_a_query_that_finds_nothing_says_what_to_leave_out(terminal: Terminal) -> None:
+    session(terminal, "a", {"role": "user", "content": "tide"})
+    session(terminal, "b", {"role": "user", "content": "tide"})
+    terminal.ok("tag", "b", "north")
+
+    told = terminal.run("search", "tide", "tag:south").stderr.splitlines()
+
+    assert told == ["0 hits in 0 sessions", "Without tag:south: 2 sessions"]
+    assert terminal.run("search", "ebb").stderr.splitlines() == ["0 hits in 0 sessions"]
+
+
 # --- making, forking, deleting ----------------------------------------------------------------------------------
 
 
@@ -564,6 +575,30 @@ def test_importing_twice_adds_nothing_and_a_bad_file_stops_no_other(terminal: Te
     assert "Imported 0 sessions and 0 messages" in terminal.run("import", "in").stderr
     assert len(terminal.records("list")) == 1
     assert "Name a file" in terminal.told("import")
+
+
+def test_without_a_path_the_folders_of_other_tools_are_offered_and_only_read(terminal: Terminal) -> None:
+    said = {"role": "user", "content": "How high is the tide?"}
+    line = {
+        "type": "user",
+        "uuid": "u1",
+        "parentUuid": None,
+        "sessionId": "s1",
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "message": said,
+    }
+    place = terminal.home / ".claude" / "projects"
+    write(place / "harbour" / "s1.jsonl", line)
+    before = {path: path.read_bytes() for path in terminal.home.rglob("*") if path.is_file()}
+
+    told = terminal.told("import")
+    assert str(place) in told
+    assert "Nothing was imported" in told
+    terminal.ok("import", stdin="y\n")
+    assert [row["title"] for row in terminal.records("list")] == ["How high is the tide?"]
+    terminal.ok("import", "--yes")
+    assert len(terminal.records("list")) == 1
+    assert {path: path.read_bytes() for path in terminal.home.rglob("*") if path.is_file()} == before
 
 
 def test_the_demo_comes_and_goes_and_leaves_the_rest(terminal: Terminal) -> None:

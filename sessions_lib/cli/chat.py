@@ -56,8 +56,9 @@ def chat(
     """
     if session is not None and named is not None:
         raise typer.BadParameter("Give the session once: as an argument or with --session.")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # a closed terminal keeps what was said, as Ctrl-C does
+    for number in ("SIGTERM", "SIGHUP"):  # a closed terminal keeps what was said, as Ctrl-C does
+        if hasattr(signal, number):
+            signal.signal(getattr(signal, number), signal.default_int_handler)
     name = named if session is None else session
     talk = _Talk(_agent(folder, name, model, base_url, tools), options.manager(folder))
     talk.greet()

@@ -6,6 +6,7 @@ Do not change, and do not read, more than they print.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,10 +34,10 @@ def list_sessions(
 
     Example: forkbook list --tag python --date 2026-08-28
     """
-    found = options.manager(folder)
     if trash:
-        _list_trash(found, json)
+        _list_trash(options.manager(folder), json)
         return
+    found = options.indexed(folder)
     rows = found.find_by_date(date) if date else found.list()
     for one in tag or ():
         carrying = {row.id for row in found.find_by_tag(one)}
@@ -185,7 +186,8 @@ def search(
     from sessions_lib.query import parse
 
     text = " ".join(query)
-    hits = options.manager(folder).search(text, limit)
+    found = options.indexed(folder)
+    hits = found.search(text, limit)
     for hit in hits:
         if json:
             printing.record(hit)
@@ -198,6 +200,19 @@ def search(
     else:
         sessions = printing.count(len({hit.session for hit in hits}), "session")
         printing.talk(f"{printing.count(len(hits), 'hit')} in {sessions}")
+    for sentence in () if hits else _without_each(found, text):
+        printing.talk(sentence)
+
+
+def _without_each(found: SessionManager, text: str) -> Iterator[str]:
+    """For a query that finds nothing: which word or filter to leave out, and how many sessions that would find."""
+    from sessions_lib.query import parse, tokens
+
+    asked = tokens(text)
+    for token in asked if len(asked) > 1 else ():
+        rest = " ".join(other for other in asked if other != token)
+        if count := len(found.catalog.ids(parse(rest))):
+            yield f"Without {token}: {printing.count(count, 'session')}"
 
 
 def _print_hit(hit: Hit) -> None:

@@ -60,7 +60,7 @@ def stats(
     if by is not None and by not in BY:
         raise typer.BadParameter(f"{printing.line(by)!r} is none of: {', '.join(BY)}.")
     asked = parse(" ".join(query or ()))
-    catalog = options.manager(folder).catalog
+    catalog = options.indexed(folder).catalog
     for note in asked.notes:
         printing.talk(note)
     figures = numbers.figures(catalog, asked)

@@ -1,15 +1,18 @@
 """The options and arguments that commands share, and what they stand for.
 
-Does not print.
+Does not print, but for a progress bar.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from sessions_lib.cli import printing
 
 if TYPE_CHECKING:
     from sessions_lib.manager import SessionManager
@@ -36,6 +39,21 @@ def manager(folder: str | None) -> SessionManager:
     from sessions_lib.manager import SessionManager
 
     return SessionManager(path(folder) if folder else None)
+
+
+def indexed(folder: str | None) -> SessionManager:
+    """The folder of sessions with its catalog up to date; a progress bar on the way if there is much to read."""
+    found = manager(folder)
+    with ExitStack() as stack:
+        bars: list[Any] = []
+
+        def show(done: int, todo: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(printing.bar(todo, "Reading")))
+            bars[0].update(done - bars[0].pos)
+
+        found.catalog.refresh(show)
+    return found
 
 
 def opened(folder: str | None, name: str) -> Session:
