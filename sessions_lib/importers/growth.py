@@ -50,6 +50,28 @@ def what_is_new(
     return added
 
 
+def in_parts(
+    source: Sequence[Message], stored: Sequence[tuple[Sequence[Message], Sequence[str]]]
+) -> list[Message] | None:
+    """``source`` with the answers that are stored in parts as those parts; ``None`` if none is.
+
+    So a branch that is new shares the identities of the sessions it parts from, and each token is counted once.
+    """
+    parts: dict[str, dict[str, Message]] = {}
+    for said, ids in stored:
+        by_id = dict(zip(ids, said, strict=True))
+        for message_id, message in by_id.items():
+            if (base := whole_id(message_id)) != message_id and base in by_id:
+                parts.setdefault(base, {base: by_id[base]})[message_id] = message
+    if not any(message.get("id") in parts for message in source):
+        return None
+    made: list[Message] = []
+    for message in source:
+        pieces = parts.get(str(message.get("id")))
+        made += pieces.values() if pieces else [message]
+    return made
+
+
 def _rest_of(whole: Message, parts: Sequence[Message]) -> Message | None:
     """What ``whole`` has beyond its stored ``parts``, as a message of its own; ``None`` if nothing."""
     if not messages.has_id(whole) or not parts:

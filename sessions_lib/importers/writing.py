@@ -18,10 +18,10 @@ Does not read sources.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sessions_lib import messages, names
-from sessions_lib.importers.growth import is_stand_in, what_is_new, whole_id
+from sessions_lib.importers.growth import in_parts, is_stand_in, what_is_new, whole_id
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
 from sessions_lib.importers.store import Known, Store
@@ -126,6 +126,10 @@ class _Merge:
         return found if found is None or found[1] or "subagent_of" not in branch.meta else None
 
     def _add(self, branch: Imported, line: list[str], title: str) -> Outcome:
+        stored = in_parts(branch.messages, [(one.messages, one.ids) for one in self._before])
+        if stored is not None:
+            branch = replace(branch, messages=stored)
+            line = messages.identities(stored)
         parent = self._parent(branch, line)
         continued = max(self._before, key=lambda one: common(one.ids, line), default=None)
         change = "new"

@@ -25,7 +25,7 @@ SOURCES: dict[str, list[dict[str, Any]]] = {
         claude(
             "assistant", "a1", "u1", [{"type": "thinking", "thinking": "hm"}, *text("r")], usage=spent(3, 4, read=5)
         ),
-        claude("assistant", "a2", "a1", call("t1", "tide", port="Ember"), id="msg_a1", usage=spent(3, 9)),
+        claude("assistant", "a2", "a1", call("t1", "tide", port="Ember"), id="msg_a1", usage=spent(3, 9, read=5)),
         claude("user", "r1", "a2", result("t1", text("low"), is_error=True), toolUseResult={"agentId": "7f"}),
         claude("user", "x1", "a2", "look", isSidechain=True, agentId="7f"),
         {
