@@ -29,9 +29,9 @@ def _is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
-def _text_color() -> str:
-    """The colour of text, which Streamlit gives to axes but not to texts inside a chart."""
-    return str(st.get_option(f"theme.{'dark' if _is_dark() else 'light'}.textColor") or "gray")
+def _theme_color(name: str) -> str:
+    """A colour of the theme, which Streamlit gives to axes but not to what is inside a chart."""
+    return str(st.get_option(f"theme.{'dark' if _is_dark() else 'light'}.{name}") or "gray")
 
 
 def _heat() -> list[str]:
@@ -77,7 +77,7 @@ def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
     shown = frame.assign(date=day.dt.strftime("%Y-%m-%d"), week=monday, weekday=day.dt.strftime("%a"))
     return (
         alt.Chart(shown, height=150)
-        .mark_rect(cornerRadius=2, strokeWidth=2)
+        .mark_rect(cornerRadius=3, strokeWidth=2, stroke=_theme_color("backgroundColor"))
         .encode(
             x=alt.X(
                 "yearmonthdate(week):O",
@@ -109,7 +109,7 @@ def bars(frame: pd.DataFrame, name: str, value: str, title: str, field: str | No
         tooltip=[alt.Tooltip("label:N", title="Name"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
     )
     marks = bar.mark_bar(cornerRadiusEnd=3, height=15).encode(opacity=_faded()).add_params(_pick(field or name))
-    numbers = bar.mark_text(align="left", dx=5, fontSize=12, color=_text_color()).encode(
+    numbers = bar.mark_text(align="left", dx=5, fontSize=12, color=_theme_color("textColor")).encode(
         text=alt.Text(f"{value}:Q", format=",.3~s")
     )
     return marks + numbers
@@ -168,17 +168,25 @@ def show(name: str, chart: Any, table: pd.DataFrame, picked: Picked | None, stam
         )
     else:
         st.caption("Nothing in these days.")
-    with st.expander("Table", type="compact"):
-        st.dataframe(table, hide_index=True, key=f"stats_{name}_table", height="content" if len(table) <= 8 else 300)
-        st.download_button(
-            "CSV",
-            lambda: as_csv(table),
-            file_name=f"{name}.csv",
-            mime="text/csv",
-            on_click="ignore",
-            icon=":material/download:",
-            key=f"stats_{name}_csv",
-        )
+    # Eleven tables that nobody looks at would cost more than the charts: each is sent when it is opened.
+    below = st.expander("Table", type="compact", key=f"stats_{name}_open", on_change="rerun")
+    if below.open:
+        with below:
+            _table(name, table)
+
+
+def _table(name: str, table: pd.DataFrame) -> None:
+    height: Any = "content" if len(table) <= 8 else 300
+    st.dataframe(table, hide_index=True, key=f"stats_{name}_table", height=height)
+    st.download_button(
+        "CSV",
+        lambda: as_csv(table),
+        file_name=f"{name}.csv",
+        mime="text/csv",
+        on_click="ignore",
+        icon=":material/download:",
+        key=f"stats_{name}_csv",
+    )
 
 
 def as_csv(table: pd.DataFrame) -> bytes:

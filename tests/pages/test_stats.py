@@ -39,9 +39,11 @@ def texts(page):
     return "\n".join(str(element.value) for kind in ("markdown", "caption") for element in page.get(kind))
 
 
-def table(page, column):
-    """The table of the chart that has ``column``."""
-    return next(frame.value for frame in page.dataframe if column in frame.value.columns)
+def table(page, name):
+    """The table below the chart ``name``, opened."""
+    page.session_state[f"stats_{name}_open"] = True
+    [found] = page.run().dataframe
+    return found.value
 
 
 def test_an_empty_folder_says_what_to_do_next_and_writes_nothing(open_page, folder):
@@ -117,8 +119,8 @@ def test_days_are_those_of_the_zone_the_page_names(open_page, folder):
     there = open_page("stats", when="all", zone="America/Sao_Paulo")
     here = open_page("stats", when="all", zone="UTC")
 
-    assert list(table(there, "Day")["Day"]) == ["2026-03-01"]
-    assert list(table(here, "Day")["Day"]) == ["2026-03-02"]
+    assert list(table(there, "turns-by-day")["Day"]) == ["2026-03-01"]
+    assert list(table(here, "turns-by-day")["Day"]) == ["2026-03-02"]
     assert "Days are those of America/Sao_Paulo." in texts(there)
 
 
@@ -213,7 +215,7 @@ def test_hostile_titles_tags_and_tools_are_shown_as_text(open_page, folder):
     for element in page.get("markdown"):
         assert "<b>" not in element.value
         assert ":red[" not in element.value
-    assert list(table(page, "Tool")["Tool"]) == ["<b>rm</b>"]
+    assert list(table(page, "tools")["Tool"]) == ["<b>rm</b>"]
 
 
 def test_a_csv_starts_no_formula_and_leaves_unknown_empty():

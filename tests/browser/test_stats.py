@@ -1,0 +1,118 @@
+"""Stats in a real browser: charts are drawn and narrow the page when they are clicked, tables are downloaded."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sessions_lib import SessionManager
+
+
+def said(text, role="user", **keys):
+    return {"role": role, "content": text, **keys}
+
+
+@pytest.fixture(autouse=True)
+def sessions(app):
+    manager = SessionManager(app.folder)
+    if manager.exists("a"):
+        return manager
+    usage = {"prompt_tokens": 60, "completion_tokens": 40, "total_tokens": 100}
+    manager.create("Harbour", tags=["red"], session_id="a").extend(
+        [
+            said("Where?", timestamp="2026-03-04T10:00:00Z"),
+            said("South.", "assistant", model="m-1", usage=usage, timestamp="2026-03-04T10:00:05Z", first_token_ms=400),
+        ]
+    )
+    manager.create("Tower <b>notes</b> $5 $6 :red[x]", tags=["green"], session_id="b").extend(
+        [
+            said("How tall?", timestamp="2026-03-06T10:00:00Z"),
+            said("30 metres.", "assistant", model="m-2", usage=usage, timestamp="2026-03-06T10:00:05Z"),
+        ]
+    )
+    manager.fork("a", "c", title="fork")
+    return manager
+
+
+def figure(page, name):
+    box = page.locator('[data-testid="stMetric"]').filter(has_text=name)
+    return box.locator('[data-testid="stMetricValue"]').inner_text()
+
+
+def chart(page, name):
+    """The drawing of the chart whose key starts with ``name``; its marks are clicked by place."""
+    drawing = page.locator(
+        f'[class*="st-key-stats_{name}_"] .vega-embed svg, [class*="st-key-stats_{name}_"] canvas'
+    ).first
+    drawing.wait_for()
+    drawing.scroll_into_view_if_needed()
+    page.wait_for_timeout(400)
+    return drawing
+
+
+def test_figures_count_the_start_that_a_fork_copied_once(app):
+    page = app.open("/stats?when=all")
+
+    assert figure(page, "Tokens") == "200"
+    assert figure(page, "Sessions") == "3"
+    assert "Forks hold 100 tokens again" in page.locator(".stMain").inner_text()
+
+
+def test_a_click_on_a_bar_narrows_the_page_and_stands_in_the_address(app):
+    page = app.open("/stats?when=all")
+    box = chart(page, "models").bounding_box()
+
+    # Two bars lie below each other, right of their names.
+    page.mouse.click(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.27)
+    page.wait_for_url(re.compile(r"model=m-\d"))
+    app.settle(page)
+
+    assert figure(page, "Tokens") == "100"
+    page.locator(".st-key-stats_asked button:visible").first.click()
+    page.wait_for_url(re.compile(r"/stats(?!.*model=)"))
+
+
+def test_a_days_bar_narrows_to_that_day(app):
+    page = app.open("/stats?when=all")
+    box = chart(page, "turns-by-day").bounding_box()
+
+    for share in (0.97, 0.95, 0.93, 0.9, 0.88):
+        page.mouse.click(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.55)
+        page.wait_for_timeout(700)
+        if "from=" in page.url:
+            break
+
+    assert "from=2026-03-06" in page.url
+    assert "to=2026-03-06" in page.url
+
+
+def test_a_table_is_downloaded_as_csv(app):
+    page = app.open("/stats?when=all")
+
+    page.locator(".st-key-stats_models_open summary").click()
+    page.wait_for_selector(".st-key-stats_models_csv button:visible")
+    with page.expect_download() as waiting:
+        page.locator(".st-key-stats_models_csv button:visible").click()
+
+    lines = waiting.value.path().read_text(encoding="utf-8-sig").splitlines()
+    assert waiting.value.suggested_filename == "models.csv"
+    assert lines[0].startswith("Model,Sessions,Answers,Input tokens")
+    assert sorted(line.split(",")[0] for line in lines[1:]) == ["m-1", "m-2"]
+
+
+def test_the_days_are_those_of_the_browser_unless_chosen(app):
+    here = app.open("/stats?when=all", timezone_id="America/Sao_Paulo")
+    there = app.open("/stats?when=all&zone=Asia/Tokyo", timezone_id="America/Sao_Paulo")
+
+    assert "Days are those of America/Sao_Paulo." in here.locator(".stMain").inner_text()
+    assert "Days are those of Asia/Tokyo." in there.locator(".stMain").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_of_a_title_is_interpreted_in_either_theme(app, scheme):
+    page = app.open("/stats?when=all", color_scheme=scheme)
+
+    chart(page, "expensive-sessions")
+    assert page.locator(".stMain b").count() == 0
+    assert page.locator(".st-key-stats_growth input").input_value() == "Tower <b>notes</b> $5 $6 :red[x]"
