@@ -79,7 +79,7 @@ def draw_recent(infos: list[SessionInfo]) -> None:
                 )
                 st.space("stretch")
                 st.caption(facts(info), width="content")
-    if len(infos) > RECENT and frame.exists("sessions"):
+    if len(infos) > RECENT:
         st.page_link(frame.page("sessions"), label=f"All {len(infos):,} sessions", icon=":material/arrow_forward:")
 
 
@@ -114,10 +114,9 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
 
 with st.container(key="home-ways"):
     for column, (name, title, icon, what) in zip(st.columns(len(WAYS)), WAYS, strict=True):
-        if frame.exists(name):
-            with column, st.container(border=True, height="stretch", gap="xsmall"):
-                st.page_link(frame.page(name), label=f"**{title}**", icon=icon)
-                st.caption(what)
+        with column, st.container(border=True, height="stretch", gap="xsmall"):
+            st.page_link(frame.page(name), label=f"**{title}**", icon=icon)
+            st.caption(what)
 
 with folder.errors_told():
     found = folder.manager().list()

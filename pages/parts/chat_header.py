@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from pages.parts import browser, chat_state, folder, frame, links, providers
+from pages.parts import browser, chat_state, folder, links, providers
 from pages.parts.cell_menu import open_dialog
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import View, number
@@ -216,7 +216,7 @@ def _draw_more(session: Session) -> None:
     if not more.open:
         return
     with more, st.container(key="chat-more-body", gap=None):
-        _item("Fork the session", "fork_right", "chat-more-fork", fork_here, (session.id,), shortcut=None)
+        _item("Fork the session", "fork_right", "chat-more-fork", fork_here, (session.id,))
         _item("Copy link", "link", "chat-more-link", _copy_link, (session.id,))
         for name, label in (("markdown", "Export Markdown"), ("json", "Export JSON"), ("html", "Export HTML")):
             st.download_button(
@@ -236,7 +236,7 @@ def _draw_more(session: Session) -> None:
         st.markdown("\n".join(f"- **{keys}** {what}" for what, keys in SHORTCUTS))
 
 
-def _item(label: str, icon: str, key: str, action: Any, args: tuple[Any, ...], shortcut: str | None = None) -> None:
+def _item(label: str, icon: str, key: str, action: Any, args: tuple[Any, ...]) -> None:
     st.button(
         label, icon=f":material/{icon}:", type="tertiary", width="stretch", key=key, on_click=_act, args=(action, args)
     )
@@ -283,8 +283,3 @@ def draw_delete(session: Session) -> None:
             chat_state.go(None)
             chat_state.notify({"kind": "info", "text": "The session is in the trash.", "undo": session.id})
         st.rerun()
-
-
-def sessions_link() -> None:
-    """The way to all sessions."""
-    st.page_link(frame.page("sessions"), label="All sessions", icon=":material/list:")

@@ -50,8 +50,7 @@ def draw_way_out(session_id: str, error: SessionError) -> None:
                 args=(session_id,),
             )
         st.button("New session", key="chat-new", icon=":material/add:", on_click=chat_state.go, args=(None,))
-        if frame.exists("sessions"):
-            st.page_link(frame.page("sessions"), label="All sessions", icon=":material/list:")
+        st.page_link(frame.page("sessions"), label="All sessions", icon=":material/list:")
 
 
 def _is_in_trash(session_id: str) -> bool:

@@ -32,18 +32,12 @@ def pages() -> list[Any]:
     return [
         st.Page(ROOT / "pages" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "home")
         for name, title, icon in _PAGES
-        if exists(name)
     ]
 
 
 def page(name: str) -> str:
     """The path that ``st.switch_page`` and ``st.page_link`` take for the page ``name``: ``page("chat")``."""
     return str(ROOT / "pages" / f"{name}.py")
-
-
-def exists(name: str) -> bool:
-    """True if there is a page ``name`` to link to."""
-    return (ROOT / "pages" / f"{name}.py").exists()
 
 
 def configure() -> None:
