@@ -22,13 +22,12 @@ Does not write into any source.
 
 from __future__ import annotations
 
-import gc
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sessions_lib import jsonl
 from sessions_lib.errors import ImportRefused, SessionError
 from sessions_lib.importers import astorlm, chatgpt, claude_code, codex, openai_chat, pi
 from sessions_lib.importers.imported import Imported, ImportReport
@@ -151,7 +150,7 @@ def read(path: str | Path, format: str | None = None) -> tuple[list[Imported], I
 
 
 def _read(source: Source, forced: str | None) -> tuple[list[Imported], ImportReport]:
-    with _without_gc():
+    with jsonl.without_gc():
         try:
             records = load(source)
             kind = kind_of(source, records)
@@ -219,18 +218,6 @@ def _import_one(store: Store, source: Source, forced: str | None) -> ImportResul
         return ImportResult(ImportReport(), is_unchanged=True)
     found, report = _read(source, forced)
     return ImportResult(report, put(store, found, source, report.format))
-
-
-@contextmanager
-def _without_gc() -> Iterator[None]:
-    # Thousands of new dicts make the collector walk all of them again and again.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def total_of(results: Sequence[ImportResult]) -> ImportReport:

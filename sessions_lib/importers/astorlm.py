@@ -11,7 +11,7 @@ import hashlib
 import json
 from typing import Any
 
-from sessions_lib import content, jsonl, messages, times
+from sessions_lib import content, messages, times
 from sessions_lib.content import Message
 from sessions_lib.importers import claude_blocks
 from sessions_lib.importers.claude_blocks import Answer
@@ -23,7 +23,7 @@ _OWN_KEYS = ("id", "role", "content", "timestamp", "usage", "model")
 
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
     """The one session in an astorlm file."""
-    meta = _meta(source, report)
+    meta = source.metadata()
     own = meta.get("id") if isinstance(meta.get("id"), str) else source.name.rsplit(".", 1)[0]
     listed = records.document if isinstance(records.document, list) else [record for _, record in records.lines]
     found: list[Message] = []
@@ -56,18 +56,6 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
             created=times.parse(meta.get("createdAt")),
         )
     ]
-
-
-def _meta(source: Source, report: ImportReport) -> dict[str, Any]:
-    raw = source.beside(".meta.json")
-    if raw is None:
-        return {}
-    try:
-        meta = jsonl.decode(raw)
-    except ValueError:
-        report.warn("the metadata beside the file could not be read; the messages were")
-        return {}
-    return meta if isinstance(meta, dict) else {}
 
 
 def _messages(record: dict[str, Any], message_id: str, names_of: dict[str, str], report: ImportReport) -> list[Message]:

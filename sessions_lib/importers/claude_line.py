@@ -22,6 +22,7 @@ _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 
 
 def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
+    """What was said on ``line``, in order; what turns out to be no conversation is counted in ``report``."""
     messages: list[Message] = []
     answers: dict[str, Answer] = {}
     call_names: dict[str, str] = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sessions_lib import jsonl, messages, times
+from sessions_lib import messages, times
 from sessions_lib.content import Message
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.source import Records, Source
@@ -32,7 +32,7 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     if any(_listed(record) is not None for _, record in records.lines[:50]):
         return _many([record for _, record in records.lines], source, report)
     said = _good([record for _, record in records.lines], report)
-    return [_one(said, _beside(source), None, source)] if said else []
+    return [_one(said, source.metadata(), None, source)] if said else []
 
 
 def _document(document: Any, source: Source, report: ImportReport) -> list[Imported]:
@@ -77,18 +77,6 @@ def _many(items: Sequence[Any], source: Source, report: ImportReport) -> list[Im
         title = item.get("title") if isinstance(item.get("title"), str) else meta.get("title")
         found.append(_one(said, {**meta, "title": title, **({"example": rest} if rest else {})}, own, source))
     return found
-
-
-def _beside(source: Source) -> dict[str, Any]:
-    """Our own metadata that lies beside a session's file."""
-    raw = source.beside(".meta.json")
-    if raw is None:
-        return {}
-    try:
-        meta = jsonl.decode(raw)
-    except ValueError:
-        return {}
-    return meta if isinstance(meta, dict) else {}
 
 
 def _one(said: list[Message], meta: Mapping[str, Any], own: Any, source: Source) -> Imported:

@@ -249,8 +249,8 @@ def is_astorlm(source: Source, messages: Sequence[Mapping[str, Any]]) -> bool:
         isinstance(part, Mapping) and part.get("type") in ("tool_use", "tool_result", "thinking") for part in blocks
     ):
         return True
-    meta = source.beside(".meta.json")
-    return meta is not None and b'"createdAt"' in meta and b'"version"' not in meta
+    meta = source.metadata()
+    return "createdAt" in meta and "version" not in meta
 
 
 def _is_pi(records: Sequence[Mapping[str, Any]]) -> bool:

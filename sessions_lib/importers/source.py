@@ -56,8 +56,16 @@ class Source:
             reason = getattr(error, "strerror", None) or str(error)
             raise StorageError(self.label, f"cannot be read ({reason})", "Check the file and try again.") from error
 
-    def beside(self, suffix: str) -> bytes | None:
-        """The bytes of the file of the same name with ``suffix`` instead of its extension, or ``None``."""
+    def metadata(self) -> dict[str, Any]:
+        """The object in the ``.meta.json`` beside the file; empty if there is none that can be read."""
+        raw = self._beside(".meta.json")
+        try:
+            values = jsonl.decode(raw) if raw is not None else {}
+        except ValueError:
+            values = {}
+        return values if isinstance(values, dict) else {}
+
+    def _beside(self, suffix: str) -> bytes | None:
         stem = self.name.rsplit(".", 1)[0]
         if self.member is None:
             other = self.path.with_name(stem + suffix)

@@ -144,6 +144,15 @@ def test_a_name_decides_nothing(tmp_path: Path) -> None:
     assert report.format == "claude-code"
 
 
+def test_a_file_saved_as_utf_16_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_bytes((json.dumps(claude("user", "u1", None, "maré")) + "\r\n").encode("utf-16"))
+
+    (found,), _ = importers.read(path)
+
+    assert found.messages[0]["content"] == "maré"
+
+
 def test_a_source_nested_too_deeply_is_refused_not_a_crash(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text('{"messages":' + "[" * 100_000 + "]" * 100_000 + "}")
