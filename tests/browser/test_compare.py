@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from sessions_lib import SessionManager
 
@@ -60,8 +61,16 @@ def sessions(module_app):
     return manager
 
 
-def heads(page):
-    return [text.strip() for text in page.locator(f"{GRID} .head .title").all_inner_texts()]
+def compared(app, path):
+    """The page, once map and grid are drawn."""
+    page = app.open(path)
+    page.locator(f"{MAP} svg").wait_for()
+    page.locator(f"{GRID} .heads").wait_for()
+    return page
+
+
+def expect_heads(page, *titles):
+    expect(page.locator(f"{GRID} .head .title")).to_have_text(list(titles), timeout=20_000)
 
 
 def query(page):
@@ -69,35 +78,33 @@ def query(page):
 
 
 def test_the_page_is_ready_without_a_choice(app, sessions):
-    page = app.open("/compare")
+    page = compared(app, "/compare")
 
-    assert heads(page) == ["What if the key does not fit?", "Sell the amulet"]
+    expect_heads(page, "What if the key does not fit?", "Sell the amulet")
     assert page.title() == "Compare · Forkbook"
 
 
 def test_swap_turns_the_comparison_round(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     page.locator(".st-key-compare_swap button:visible").click()
     page.wait_for_function("location.search.includes('a=quest-2')")
-    app.settle(page)
 
-    assert heads(page) == ["What if the key does not fit?", "The way into the Cave of Echoes"]
+    expect_heads(page, "What if the key does not fit?", "The way into the Cave of Echoes")
 
 
 def test_a_dot_of_the_map_opens_a_card_that_puts_its_branch_in(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     page.locator(f"{MAP} .hit[data-id=quest-3]").click()
     page.locator(f"{MAP} .card button[data-act=add]").click()
     page.wait_for_function("location.search.includes('c=quest-3')")
-    app.settle(page)
 
-    assert heads(page) == ["The way into the Cave of Echoes", "What if the key does not fit?", "Ask the elder"]
+    expect_heads(page, "The way into the Cave of Echoes", "What if the key does not fit?", "Ask the elder")
 
 
 def test_the_map_is_worked_by_keyboard_alone(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-4")
+    page = compared(app, "/compare?a=quest-1&b=quest-4")
 
     page.locator(f"{MAP} .hit[tabindex='0']").focus()
     page.keyboard.press("ArrowDown")
@@ -114,7 +121,7 @@ def test_the_map_is_worked_by_keyboard_alone(app, sessions):
 
 
 def test_escape_closes_the_card(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     page.locator(f"{MAP} .hit[data-id=quest-3]").click()
     page.locator(f"{MAP} .card").wait_for()
@@ -124,7 +131,7 @@ def test_escape_closes_the_card(app, sessions):
 
 
 def test_a_turn_is_opened_in_chat_from_the_map(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     page.locator(f"{MAP} .hit[data-id=quest-2][data-turn='3']").click()
     page.locator(f"{MAP} .card button[data-act=open]").click()
@@ -134,7 +141,7 @@ def test_a_turn_is_opened_in_chat_from_the_map(app, sessions):
 
 
 def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     assert page.locator(f"{GRID} .row .column.gap").all_inner_texts() == ["no turn 4 in A"]
     assert page.locator(f"{GRID} .mark").all_inner_texts() == ["gate", "well"]
@@ -155,7 +162,7 @@ def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
 
 
 def test_turns_beside_each_other_are_equally_high(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     heights = page.evaluate(
         f"""() => [...document.querySelector('{GRID}').querySelectorAll('*')]
@@ -169,7 +176,7 @@ def test_turns_beside_each_other_are_equally_high(app, sessions):
 
 
 def test_only_changes_folds_what_is_the_same_until_it_is_opened(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2&view=changes")
+    page = compared(app, "/compare?a=quest-1&b=quest-2&view=changes")
     fold = page.locator(f"{GRID} .fold")
 
     assert fold.all_inner_texts() == ["▶Turn 3 is the same"]
@@ -180,14 +187,14 @@ def test_only_changes_folds_what_is_the_same_until_it_is_opened(app, sessions):
 
 
 def test_aligned_shows_texts_without_marks(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2&view=aligned")
+    page = compared(app, "/compare?a=quest-1&b=quest-2&view=aligned")
 
     assert page.locator(f"{GRID} .mark").count() == 0
     assert page.get_by_text("Go to the well at dawn and light the torch.").count() == 1
 
 
 def test_the_shared_start_is_one_line_that_opens(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
     line = page.locator(f"{GRID} .shared > button")
 
     assert "4 messages · 17 tokens · identical" in line.inner_text()
@@ -200,7 +207,7 @@ def test_the_shared_start_is_one_line_that_opens(app, sessions):
 
 
 def test_a_tool_call_opens_to_arguments_and_result_in_every_branch(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     page.locator(f"{GRID} .step").first.click()
 
@@ -211,7 +218,9 @@ def test_a_tool_call_opens_to_arguments_and_result_in_every_branch(app, sessions
 @pytest.mark.parametrize("count", [3, 4])
 def test_three_and_four_branches_stand_side_by_side(app, sessions, count):
     names = ["quest-1", "quest-2", "quest-3", "quest-4"][:count]
-    page = app.open("/compare?" + "&".join(f"{letter}={name}" for letter, name in zip("abcd", names, strict=False)))
+    page = compared(
+        app, "/compare?" + "&".join(f"{letter}={name}" for letter, name in zip("abcd", names, strict=False))
+    )
 
     boxes = [head.bounding_box() for head in page.locator(f"{GRID} .head").all()]
     assert len(boxes) == count
@@ -221,7 +230,7 @@ def test_three_and_four_branches_stand_side_by_side(app, sessions, count):
 
 
 def test_heads_stay_in_sight(app, sessions):
-    page = app.open("/compare?a=quest-1&b=quest-2")
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
     page.set_viewport_size({"width": 1280, "height": 500})
 
     page.locator(f"{GRID} .row").last.scroll_into_view_if_needed()
@@ -233,11 +242,11 @@ def test_heads_stay_in_sight(app, sessions):
 
 
 def test_a_link_reopens_everything_in_a_fresh_browser(app, sessions):
-    first = app.open("/compare?a=quest-1&b=quest-2&view=aligned")
+    first = compared(app, "/compare?a=quest-1&b=quest-2&view=aligned")
     first.locator(f"{GRID} .row .number button").nth(1).click()
     first.wait_for_function("location.search.includes('turn=3')")
 
-    second = app.open("/compare" + first.url.split("/compare")[1])
+    second = compared(app, "/compare" + first.url.split("/compare")[1])
 
     assert query(second) == {"a": "quest-1", "b": "quest-2", "view": "aligned", "turn": "3"}
     assert second.locator(f"{GRID} .row.here").get_attribute("data-turn") == "3"
@@ -245,7 +254,7 @@ def test_a_link_reopens_everything_in_a_fresh_browser(app, sessions):
 
 
 def test_the_export_opens_as_a_file_and_runs_nothing(app, sessions, tmp_path):
-    page = app.open("/compare?a=quest-1&b=nasty")
+    page = compared(app, "/compare?a=quest-1&b=nasty")
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as waiting:
         page.locator(".st-key-compare_export_html button").click()
@@ -266,7 +275,7 @@ def test_the_export_opens_as_a_file_and_runs_nothing(app, sessions, tmp_path):
 
 
 def test_hostile_texts_and_names_are_shown_as_typed(app, sessions):
-    page = app.open("/compare?a=nasty&b=walk")
+    page = compared(app, "/compare?a=nasty&b=walk")
 
     assert "<script>alert(1)</script>" in page.locator(f"{GRID} .cell.answer").first.inner_text()
     assert "⟦U+202E⟧exe" in page.locator(f"{GRID} .cell.answer").first.inner_text()
@@ -276,7 +285,7 @@ def test_hostile_texts_and_names_are_shown_as_typed(app, sessions):
 
 def test_the_page_follows_what_another_program_writes(app, sessions):
     sessions.fork("quest-3", "followed", title="Written meanwhile")
-    page = app.open("/compare?a=quest-3&b=followed")
+    page = compared(app, "/compare?a=quest-3&b=followed")
 
     sessions.open("followed").extend([user("Something new was asked"), answer("It is here.")])
 
@@ -294,7 +303,7 @@ def test_thirty_branches_are_readable_and_scroll_to_those_compared(serve):
     for number in range(29):
         fork = root.fork(f"auth-{number}", at=2 * (number % 6) + 2, title=f"{long} {number}")
         fork.extend([user("And now?"), answer("Now this.", 5)])
-    page = app.open("/compare?a=auth&b=auth-24")
+    page = compared(app, "/compare?a=auth&b=auth-24")
 
     names = page.locator(f"{MAP} text.name")
     assert names.count() == 30
