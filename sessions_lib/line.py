@@ -159,11 +159,13 @@ def _values_in(text: str) -> tuple[list[Any], list[int], bool]:
 
 
 def _behind_a_torn_one(text: str, position: int, decoder: json.JSONDecoder) -> list[Any]:
-    for tried, match in enumerate(_GLUED_START.finditer(text, position + 1)):
+    for tried, match in enumerate(_GLUED_START.finditer(text, position)):
         if tried >= _MAX_RECOVERIES:
             break
-        # Behind ':', ',' or '[' it would be a value inside the torn object, not a message of its own.
-        if text[: match.start()].rstrip()[-1:] in (":", ",", "["):
+        # Behind ':', ',' or '[' it would be a value inside the torn object, not a message of its own; but not right
+        # behind a whole object, where only the comma is wrong.
+        between = text[position : match.start()].strip()
+        if between != "," and text[: match.start()].rstrip()[-1:] in (":", ",", "["):
             continue
         found: list[Any] = []
         at = match.start()

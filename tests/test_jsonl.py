@@ -187,6 +187,15 @@ def test_a_message_glued_behind_a_torn_one_is_read(tmp_path: Path) -> None:
     assert damage(found) == [(2, "not JSON")]
 
 
+def test_objects_with_a_comma_between_them_are_both_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", json.dumps(LIGHTHOUSES) + ", " + json.dumps(GULL), json.dumps(TALLER) + ",")
+
+    found = jsonl.read(path)
+
+    assert found.messages == [LIGHTHOUSES, GULL, TALLER]
+    assert damage(found) == [(1, "not JSON"), (2, "not JSON")]
+
+
 def test_an_object_inside_a_torn_record_is_no_message(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"type":"wrapper","message":{"role":"user","content":"x"}', LIGHTHOUSES)
 
