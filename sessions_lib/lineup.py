@@ -19,7 +19,8 @@ Row = tuple[int | None, ...]
 Pair = tuple[int | None, int | None]
 Likeness = Callable[[int, int], float]
 
-_MOST_GUESSES = 1600  # pairs of one gap that are tried by likeness: 40 by 40
+_MOST_GUESSES = 2500  # pairs of one gap that are tried by likeness: 50 by 50, and fewer around the diagonal beyond that
+_MOST_TABLE = 4_000_000  # larger gaps stay gaps
 
 
 def by_order(sizes: Sequence[int]) -> list[Row]:
@@ -43,7 +44,8 @@ def by_keys(lists: Sequence[Sequence[Keys]]) -> list[Row]:
 def by_likeness(lists: Sequence[Sequence[Keys]], alike: Callable[[int, int, int, int], float] | None) -> list[Row]:
     """As ``by_keys``; what no key lines up is paired where ``alike`` says more than 0, for the largest sum.
 
-    ``alike(list, item, other list, other item)`` is asked inside short gaps only (about 40 items on both sides).
+    ``alike(list, item, other list, other item)`` is asked for every pair of a short gap (about 50 items on both sides),
+    and in a longer one for pairs in about the same place.
     """
     rows: list[Row] = [(i,) for i in range(len(lists[0]))]
     for column in range(1, len(lists)):
@@ -97,11 +99,15 @@ def _match(
 def _by_guess(gap: tuple[int, int, int, int], guess: Likeness) -> list[Pair]:
     """The pairs of one gap that are most alike in sum, order kept."""
     a0, a1, b0, b1 = gap
-    if (a1 - a0) * (b1 - b0) > _MOST_GUESSES:
-        return []
     rows, columns = a1 - a0, b1 - b0
+    if rows * columns > _MOST_TABLE:
+        return []
+    reach = max(2.0, _MOST_GUESSES / rows / 2) if rows * columns > _MOST_GUESSES else columns
     best = [[0.0] * (columns + 1) for _ in range(rows + 1)]
-    value = [[guess(a0 + i, b0 + j) for j in range(columns)] for i in range(rows)]
+    value = [
+        [guess(a0 + i, b0 + j) if abs(j - i * columns / rows) <= reach else 0.0 for j in range(columns)]
+        for i in range(rows)
+    ]
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
             best[i][j] = max(best[i + 1][j], best[i][j + 1], best[i + 1][j + 1] + value[i][j])

@@ -52,6 +52,19 @@ def test_likeness_takes_the_largest_sum_not_the_first_match():
     assert rows == [(0, 0), (1, 1)]
 
 
+def test_a_long_gap_is_lined_up_near_its_diagonal_with_few_guesses():
+    asked = []
+
+    def alike(_a, i, _b, j):
+        asked.append((i, j))
+        return 1.0 if i == j else 0.0
+
+    rows = lineup.by_likeness([[(f"a{n}",) for n in range(400)], [(f"b{n}",) for n in range(400)]], alike)
+
+    assert rows == [(n, n) for n in range(400)]
+    assert len(asked) < 4000
+
+
 texts = st.text("abAB", max_size=12)
 
 
