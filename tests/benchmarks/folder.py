@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sessions_lib import SessionManager, fulltext, listing, query, stats
+from sessions_lib import SessionManager, content, fulltext, jsonl, listing, query, stats
 from sessions_lib.catalog import Catalog
 from sessions_lib.listing import Hit
 from sessions_lib.query import Query
@@ -41,8 +41,12 @@ def plain(folder: Path) -> tuple[list[listing.SessionInfo], list[list[Hit]]]:
     for session in listing.session_ids(folder):
         contents = listing.read(folder, session)
         rows.append(contents.info)
+        texts = [listing.title_text(contents.info), *map(content.searchable, contents.messages)]
+        folded = query.fold("\n".join(texts))
         for hits, asked in zip(found, ASKED, strict=True):
-            hits += listing.hits_in(asked, contents)
+            # Only what cannot match is left out here: a session that lacks one of the words.
+            if all(word in folded for needle in asked.needles for word in needle.split(" ")):
+                hits += listing.hits_in(asked, contents)
     return listing.newest_first(rows), [listing.hits_newest_first(hits) for hits in found]
 
 
@@ -105,7 +109,7 @@ def building(kept: Catalog) -> Iterator[Row]:
 
     def decode() -> None:
         for session in listing.session_ids(setting.folder):
-            listing.jsonl.read(setting.folder / f"{session}.jsonl")
+            jsonl.read(setting.folder / f"{session}.jsonl")
 
     def build() -> None:
         without_catalog()
