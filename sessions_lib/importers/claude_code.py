@@ -9,7 +9,8 @@ A file is a tree of records by ``uuid`` and ``parentUuid``:
 * A compaction starts anew with ``logicalParentUuid``; its summary is kept as an answer (the model wrote it) with
   ``source.kind`` ``compaction``. Where a parent is missing, or no record names one, the order of the file is taken.
 * A rewind leaves real branches: one session each. ``forkedFrom`` names the session a file was copied from.
-* Sub-agents (``isSidechain``) become sessions of their own, named in ``subagent_of``, inline or in their own file.
+* Sub-agents (``isSidechain``), inline or in their own file, become sessions of their own: ``subagent_of`` in their
+  metadata names the caller, and they are tagged ``sub-agent``.
 
 Message ids are ``cc_`` and the API's message id (answers) or the record's ``uuid``, so copies share identities.
 """
@@ -25,7 +26,7 @@ from sessions_lib.importers import claude_blocks
 from sessions_lib.importers.branches import branches, without_cycles
 from sessions_lib.importers.claude_line import messages_of
 from sessions_lib.importers.claude_records import Facts, Node, Record, facts_of, node_of
-from sessions_lib.importers.imported import Imported, ImportReport, common, word
+from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, common, word
 from sessions_lib.importers.source import Records, Source
 
 
@@ -178,6 +179,7 @@ def _agents(
                 conversation=key,
                 title=names.one_line(f"Sub-agent: {names.title_from(prompt) or name}"),
                 messages=messages,
+                tags=(SUB_AGENT,),
                 meta={"subagent_of": parent},
                 source=facts.provenance(agent=name),
                 created=times.parse(messages[0].get("timestamp")),

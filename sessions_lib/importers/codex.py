@@ -10,7 +10,8 @@ Until autumn 2025 the items stand bare behind a header; then each is wrapped in 
   Tokens that no answer stands for are kept on an empty answer, which no provider is ever sent.
 * ``compacted``: the history stays; the summary is kept as an answer with ``source.kind`` ``compaction``.
 * A rollback of turns leaves a branch. A fork by copy (the file starts with its parent's items) or by reference
-  (``forked_from_id`` alone) names its parent. Sub-agents name theirs in ``subagent_of``.
+  (``forked_from_id`` alone) names its parent. Sub-agents name theirs in
+  ``subagent_of`` and are tagged ``sub-agent``.
 
 Items have no ids: message ids are ``cx_`` and a hash chained over what was said before, seeded with the oldest thread
 of the family, so copies share identities although Codex stamps them anew.
@@ -22,7 +23,7 @@ from typing import Any
 
 from sessions_lib import content, names, times
 from sessions_lib.importers.codex_items import Reader
-from sessions_lib.importers.imported import Imported, ImportReport, fill_times
+from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, fill_times
 from sessions_lib.importers.source import Records, Source
 
 Record = dict[str, Any]
@@ -58,6 +59,7 @@ def _imported(reader: Reader, meta: Record, thread: str, parent: str | None, is_
             key=key,
             conversation=key,
             title=_title(reader, meta, is_agent),
+            tags=(SUB_AGENT,) if is_agent else (),
             messages=reader.messages,
             parent_key=f"codex:{parent}" if parent else None,
             meta=more,

@@ -14,6 +14,7 @@ from typing import Any
 from sessions_lib import times, usage
 from sessions_lib.content import Message
 
+SUB_AGENT = "sub-agent"  # the tag of sub-agents' sessions, to tell them from what a person asked
 TOKENS_ONLY = "tokens without an answer"  # the ``source.kind`` of an empty answer that only holds tokens
 
 

@@ -220,6 +220,7 @@ def test_a_sub_agent_is_linked_to_the_session_that_called_it(tmp_path: Path) -> 
     (info,) = [info for info in manager.list() if "subagent_of" in info.meta]
     assert info.meta["subagent_of"] == {"key": "claude-code:s1", "session": "q1"}
     assert info.parent is None
+    assert info.tags == ("sub-agent",)
 
 
 def test_one_bad_file_never_stops_the_others(tmp_path: Path) -> None:
