@@ -70,7 +70,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """``turns`` of a lane that are not drawn one by one, between two places."""
+    """``turns`` of a lane that are not drawn one by one: the line from ``x`` to ``end``, between two dots."""
 
     lane: int
     x: float
@@ -278,7 +278,7 @@ class _Places:
     def __init__(self, family: Sequence[Branch]) -> None:
         last = max((one.turns[-1].number for one in family if one.turns), default=0)
         self._x: dict[int, float] = {}
-        self._hidden: set[int] = set()
+        self._hidden: dict[int, float] = {}  # turn -> where its stretch begins
         eventful = self._eventful(family) if last > _FULL else set(range(1, last + 1))
         place, number = 0.0, 1
         while number <= last:
@@ -288,7 +288,7 @@ class _Places:
             if end - number >= _STRETCH:
                 for step, hidden in enumerate(range(number, end)):
                     self._x[hidden] = place + 2 * step / (end - number)
-                    self._hidden.add(hidden)
+                    self._hidden[hidden] = place
                 place, number = place + 2, end
             else:
                 self._x[number] = place
@@ -315,13 +315,8 @@ class _Places:
 
     def stretches(self, lane: int, own: Sequence[TurnMark]) -> list[Stretch]:
         """The shortened stretches of a lane."""
-        found: list[Stretch] = []
+        counts: dict[float, int] = {}
         for turn in own:
-            if turn.number not in self._hidden:
-                continue
-            x = self._x[turn.number]
-            if found and turn.number - 1 in self._hidden:
-                found[-1] = replace(found[-1], end=x, turns=found[-1].turns + 1)
-            else:
-                found.append(Stretch(lane, x, x, 1))
-        return found
+            if turn.number in self._hidden:
+                counts[self._hidden[turn.number]] = counts.get(self._hidden[turn.number], 0) + 1
+        return [Stretch(lane, place - 0.5, place + 1.5, turns) for place, turns in counts.items()]

@@ -62,12 +62,12 @@ function draw(root, state) {
       let at = lane.x;
       const cuts = data.stretches.filter((s) => s.lane === number);
       for (const cut of [...cuts, null]) {
-        const until = cut ? Math.max(cut.x - 0.5, at) : lane.end;
+        const until = cut ? cut.x : lane.end;
         if (until > at) {
           group.append(el("line", { class: "line" + (lane.missing ? " missing" : ""), x1: x(at), x2: x(until), y1: y(number), y2: y(number), stroke: colour(lane) }));
         }
         if (cut) {
-          const end = Math.min(cut.end + 0.8, Math.max(lane.end, cut.end));
+          const { end } = cut;
           group.append(el("line", { class: "line stretch", x1: x(until), x2: x(end), y1: y(number), y2: y(number), stroke: colour(lane) }));
           group.append(el("text", { class: "count", x: (x(until) + x(end)) / 2, y: y(number) - 5 }, `${cut.turns} turns`));
           at = end;
