@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.parts import figures_row, filters, folder, found, listed, spending
+from pages.parts import costly, figures_row, filters, folder, found, listed, spending
 from pages.parts.frame import frame, page
 from sessions_lib import stats
 
@@ -34,6 +34,7 @@ with folder.errors_told(), found.at_one_moment():
         st.stop()
 
     stamp = spending.stamp(chosen)
+    rows = stats.sessions(catalog, asked)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         spending.tokens_by_day(catalog, chosen, stamp)
@@ -49,10 +50,10 @@ with folder.errors_told(), found.at_one_moment():
     with left:
         spending.tools(catalog, asked, stamp)
     with right:
-        spending.lengths(catalog, asked, stamp)
+        costly.lengths(rows, stamp)
     left, right = st.columns(2, gap="medium")
     with left:
-        spending.expensive_sessions(catalog, asked, stamp)
+        costly.expensive_sessions(rows, stamp)
     with right:
-        spending.expensive_families(catalog, asked, stamp)
-    spending.growth(catalog, asked, stamp)
+        costly.expensive_families(catalog, asked, stamp)
+    costly.growth(catalog, rows, stamp)

@@ -13,8 +13,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import streamlit as st
-
-from pages.parts.safe_markdown import visible
+from altair.utils.schemapi import debug_mode
 
 Picked = Callable[[str], None]
 _PICK = "pick"
@@ -44,6 +43,7 @@ def _faded() -> Any:
     return alt.condition(alt.param(_PICK), alt.value(1), alt.value(0.35))
 
 
+@debug_mode(False)
 def by_day(
     frame: pd.DataFrame, value: str, title: str, series: str | None = None, order: Sequence[str] = (), room: int = 560
 ) -> Any:
@@ -70,6 +70,7 @@ def by_day(
     return bar.encode(tooltip=tips, **encoded).add_params(_pick("date"))
 
 
+@debug_mode(False)
 def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
     """A year as weeks beside each other, a day a square; ``frame`` has ``day``, one row a day."""
     day = frame["day"]
@@ -98,9 +99,9 @@ def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
     )
 
 
-def bars(frame: pd.DataFrame, name: str, value: str, title: str, field: str | None = None) -> Any:
-    """Bars lying down, the largest first: ``name`` is what each is called, ``field`` what a click gives."""
-    shown = frame.assign(label=[visible(str(text)) for text in frame[name]])
+@debug_mode(False)
+def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Any:
+    """Bars lying down, in the order given: ``label`` is what each is called, ``field`` what a click gives."""
     longest = alt.Axis(labelLimit=230, ticks=False, domain=False)
     height = 24 * max(1, len(shown)) + 8
     bar = alt.Chart(shown, height=height).encode(
@@ -108,13 +109,14 @@ def bars(frame: pd.DataFrame, name: str, value: str, title: str, field: str | No
         x=alt.X(f"{value}:Q", title=None, axis=None),
         tooltip=[alt.Tooltip("label:N", title="Name"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
     )
-    marks = bar.mark_bar(cornerRadiusEnd=3, height=15).encode(opacity=_faded()).add_params(_pick(field or name))
+    marks = bar.mark_bar(cornerRadiusEnd=3, height=15).encode(opacity=_faded()).add_params(_pick(field))
     numbers = bar.mark_text(align="left", dx=5, fontSize=12, color=_theme_color("textColor")).encode(
         text=alt.Text(f"{value}:Q", format=",.3~s")
     )
     return marks + numbers
 
 
+@debug_mode(False)
 def columns(frame: pd.DataFrame, name: str, value: str, title: str) -> Any:
     """Standing bars for classes in their own order: ``1``, ``2–3``, ``4–7`` …"""
     return (
@@ -130,6 +132,7 @@ def columns(frame: pd.DataFrame, name: str, value: str, title: str) -> Any:
     )
 
 
+@debug_mode(False)
 def steps(frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[str]) -> Any:
     """Stacked columns turn by turn: what each turn sent and got."""
     return (
@@ -150,8 +153,12 @@ def steps(frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[
     )
 
 
-def show(name: str, chart: Any, table: pd.DataFrame, picked: Picked | None, stamp: str, field: str) -> None:
+def show(
+    name: str, chart: Any, rows: int, table: Callable[[], pd.DataFrame], picked: Picked | None, stamp: str, field: str
+) -> None:
     """Draw ``chart``; a click gives ``picked`` what ``field`` says there. Below: its table, to look at and as CSV.
+
+    ``rows`` is how many the table has: without any there is nothing to draw.
 
     ``stamp`` changes with the filters, so that a click on an older chart never counts again.
     """
@@ -162,7 +169,7 @@ def show(name: str, chart: Any, table: pd.DataFrame, picked: Picked | None, stam
         if chosen and picked is not None and chosen[0].get(field) is not None:
             picked(str(chosen[0][field]))
 
-    if len(table):
+    if rows:
         st.altair_chart(
             chart, key=key, on_select=clicked if picked else "ignore", selection_mode=_PICK if picked else None
         )
@@ -172,7 +179,7 @@ def show(name: str, chart: Any, table: pd.DataFrame, picked: Picked | None, stam
     below = st.expander("Table", type="compact", key=f"stats_{name}_open", on_change="rerun")
     if below.open:
         with below:
-            _table(name, table)
+            _table(name, table())
 
 
 def _table(name: str, table: pd.DataFrame) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from pages.parts import charts, figures_row, spending
+from pages.parts import chart_box, charts, figures_row, spending
 from sessions_lib import SessionManager
 
 
@@ -237,6 +237,4 @@ def test_a_change_is_told_only_where_both_are_known():
 
 
 def test_equal_titles_keep_bars_of_their_own():
-    rows = spending._distinct(pd.DataFrame({"title": ["same", "same", "other"]}))
-
-    assert list(rows["label"]) == ["same", "same (2)", "other"]
+    assert chart_box.distinct(["same", "same", "other"]) == ["same", "same (2)", "other"]
