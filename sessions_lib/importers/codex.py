@@ -9,9 +9,9 @@ Until autumn 2025 the items stand bare behind a header; then each is wrapped in 
 * ``total_token_usage`` is cumulative: each answer gets what was added since the last one, so sums equal the last value.
   Tokens that no answer stands for are kept on an empty answer, which no provider is ever sent.
 * ``compacted``: the history stays; the summary is kept as an answer with ``source.kind`` ``compaction``.
-* A rollback of turns leaves a branch. A fork by copy (the file starts with its parent's items) or by reference
-  (``forked_from_id`` alone) names its parent. Sub-agents name theirs in
-  ``subagent_of`` and are tagged ``sub-agent``.
+* A rollback of turns leaves a branch. A fork names its parent, whether its file starts with a copy of the parent's
+  items or refers to them (``codex_history``): then they are read from the parent's file.
+* Sub-agents name their caller in ``subagent_of`` and are tagged ``sub-agent``.
 
 Items have no ids: message ids are ``cx_`` and a hash chained over what was said before, seeded with the oldest thread
 of the family, so copies share identities although Codex stamps them anew.
@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 from sessions_lib import content, names, times
+from sessions_lib.importers.codex_history import base_of
 from sessions_lib.importers.codex_items import Reader
 from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, fill_times
 from sessions_lib.importers.source import Records, Source
@@ -37,7 +38,14 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     thread = content.as_text(meta.get("id")) or source.name.rsplit(".", 1)[0]
     parent, is_agent = _parent(meta)
     ancestors = [content.as_text(other.get("id")) for other in metas if other.get("id") not in (None, meta.get("id"))]
-    reader = Reader(report, seed=ancestors[-1] if ancestors else (parent or thread), is_reference=bool(parent))
+    base = base_of(source, meta, [record for _, record in records.lines], report)
+    if base is not None:
+        parent = base.thread if base.thread != thread else None
+    seed = base.root if base is not None else ancestors[-1] if ancestors else (parent or thread)
+    reader = Reader(ImportReport(), seed=seed, is_reference=bool(parent) and base is None)
+    for record in base.records if base is not None else ():
+        reader.take(_wrapped(record), 0)
+    reader.report = report
     for number, record in lines:
         reader.take(record, number)
     reader.finish()

@@ -35,7 +35,7 @@ class Reader:
         self.messages: list[Message] = []
         self.rolled_back: list[tuple[list[Message], int]] = []
         self.title: str | None = None
-        self._report = report
+        self.report = report
         self._model: str | None = None
         self._draft: Message | None = None
         self._thoughts: list[str] = []
@@ -68,9 +68,9 @@ class Reader:
         elif kind == "turn_context":
             self._settle_count()
             self._model = payload["model"] if isinstance(payload.get("model"), str) else self._model
-            self._report.skipped["turn_context"] += 1
+            self.report.skipped["turn_context"] += 1
         else:
-            self._report.skipped[kind or "record without a type"] += 1
+            self.report.skipped[kind or "record without a type"] += 1
 
     def _item(self, item: Record) -> None:
         kind = item.get("type") or ("message" if "role" in item else "")
@@ -85,7 +85,7 @@ class Reader:
         elif kind in ("web_search_call", "image_generation_call", "tool_search_call", "tool_search_output"):
             self._keep(item)
         else:
-            self._report.skipped[f"item: {kind or 'without a type'}"] += 1
+            self.report.skipped[f"item: {kind or 'without a type'}"] += 1
 
     def _event(self, event: Record) -> None:
         kind = content.as_text(event.get("type"))
@@ -106,14 +106,14 @@ class Reader:
             self._roll_back(event)
         elif kind == "turn_aborted":
             self._abort()
-            self._report.skipped["event: turn_aborted"] += 1
+            self.report.skipped["event: turn_aborted"] += 1
         else:
             if kind in ("task_complete", "task_started"):
                 self._end_step()
             if kind in ("thread_name_updated", "session_name_updated"):
                 name = event.get("thread_name") or event.get("name") or event.get("title")
                 self.title = name if isinstance(name, str) and name.strip() else self.title
-            self._report.skipped[f"event: {kind or 'without a type'}"] += 1
+            self.report.skipped[f"event: {kind or 'without a type'}"] += 1
 
     # ------------------------------------------------------------ prompts and answers
 
@@ -130,17 +130,17 @@ class Reader:
                 self._counts_first = True  # the count came between the screen's view and the item
             return
         if role != "user":
-            self._report.skipped[f"injected: {role or 'no role'}"] += 1
+            self.report.skipped[f"injected: {role or 'no role'}"] += 1
             return
         images = [image(part) for part in parts if isinstance(part, dict) and part.get("type") == "input_image"]
         if not text.strip() and not images:
-            self._report.skipped["empty message"] += 1
+            self.report.skipped["empty message"] += 1
         elif self._was_shown("user", text, from_event=False):
             if images and self.messages[-1]["role"] == "user":  # the screen's view has no images
                 self.messages[-1]["content"] = [{"type": "text", "text": text}, *images]
         elif INJECTED.match(text) or INSTRUCTIONS.match(text):
             self._shown["user"][text.strip()] -= 1  # nothing was typed; a later view of the same text is news
-            self._report.skipped["injected: user"] += 1
+            self.report.skipped["injected: user"] += 1
         else:
             self._prompt([{"type": "text", "text": text}, *images] if images else text)
 
@@ -175,7 +175,7 @@ class Reader:
         said = [*listed(item.get("summary")), *listed(item.get("content"))]
         texts = [content.as_text(part.get("text")) for part in said if isinstance(part, dict)]
         if not any(texts):
-            self._report.skipped["encrypted reasoning"] += 1
+            self.report.skipped["encrypted reasoning"] += 1
         for text in texts:
             if text and not self._was_shown("reasoning", text, from_event=False):
                 self._think(text)
@@ -215,7 +215,7 @@ class Reader:
         """Something the provider did on its own, without a result of ours: kept as it is on the answer."""
         draft = self._open_draft()
         draft.setdefault("source", {}).setdefault("items", []).append(item)
-        self._report.skipped[f"item kept as it is: {item.get('type')}"] += 1
+        self.report.skipped[f"item kept as it is: {item.get('type')}"] += 1
 
     # ------------------------------------------------------------ steps, tokens, cuts
 
@@ -278,11 +278,11 @@ class Reader:
     def _count(self, event: Record) -> None:
         info = event.get("info")
         if not isinstance(info, dict):
-            self._report.skipped["token_count without numbers"] += 1
+            self.report.skipped["token_count without numbers"] += 1
             return
         added = self._added(info)
         if added is None:
-            self._report.skipped["token_count repeated"] += 1
+            self.report.skipped["token_count repeated"] += 1
             return
         if self._thoughts:
             self._open_draft()
@@ -317,7 +317,7 @@ class Reader:
     def _compacted(self, payload: Record) -> None:
         self._end_step()
         summary = content.as_text(payload.get("message"))
-        self._report.skipped["compaction"] += 1
+        self.report.skipped["compaction"] += 1
         if summary.strip():
             self._append({"role": "assistant", "content": summary, "source": {"kind": "compaction"}})
 
@@ -335,7 +335,7 @@ class Reader:
         self._end_step()
         turns = event.get("num_turns")
         prompts = [index for index, message in enumerate(self.messages) if message["role"] == "user"]
-        self._report.skipped["event: thread_rolled_back"] += 1
+        self.report.skipped["event: thread_rolled_back"] += 1
         if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1 or not prompts:
             return
         cut = prompts[max(0, len(prompts) - turns)]
@@ -347,7 +347,7 @@ class Reader:
         draft = self._draft
         if draft is None or (draft["content"] is None and "tool_calls" not in draft):
             if self._thoughts or draft is not None:
-                self._report.skipped["answer without a word yet"] += 1
+                self.report.skipped["answer without a word yet"] += 1
             self._thoughts, self._draft = [], None
             if draft is not None and "usage_reported" in draft:
                 self._waiting = draft["usage_reported"]

@@ -87,6 +87,8 @@ def kind_of(source: Source, records: Records) -> Kind:
 def _nothing(records: Records) -> Kind:
     if not records.head.strip(b"\xef\xbb\xbf\0 \t\r\n"):
         return Kind("", "an empty file")
+    if records.head.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b")):
+        return Kind("", "a compressed file (Codex packs old rollouts so)", "unpack it first, with zstd -d or gunzip")
     if b"# aider chat started at" in records.head:
         return Kind(
             "", "an aider chat history", "its Markdown keeps no roles; headings and quotes would be guessed from"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sessions_lib import importers, messages, usage
+from sessions_lib.manager import SessionManager
 from tests.importers.files import codex, item_text, said, tokens, write_lines
 
 META = codex("session_meta", id="t1", cwd="/w", cli_version="0.140.0")
@@ -202,6 +205,68 @@ def test_a_fork_by_copy_shares_identities_although_its_times_are_new(tmp_path: P
     assert [m["id"] for m in first.messages[:2]] == [m["id"] for m in second.messages[:2]]
     assert first.messages[2]["id"] not in {m["id"] for m in second.messages}
     assert [m["usage"]["total_tokens"] for m in second.messages if "usage" in m] == [100, 50]
+
+
+def numbered(*records: dict[str, Any], start: int = 0) -> list[dict[str, Any]]:
+    return [{**record, "ordinal": start + index} for index, record in enumerate(records)]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"history_base": {"thread_id": "t1", "end_ordinal_exclusive": 4, "end_byte_offset": 900}},
+        {"forked_from_id": "t1", "forked_from_ordinal_exclusive": 4},
+    ],
+)
+def test_a_fork_by_reference_starts_with_what_it_refers_to(tmp_path: Path, named: dict[str, Any]) -> None:
+    history = [META, item_text("user", "q1"), item_text("assistant", "r1"), tokens(100, 100)]
+    parent = write_lines(
+        tmp_path / "any.jsonl", *numbered(*history, item_text("user", "q2"), item_text("assistant", "r2"))
+    )
+    own = [
+        codex("session_meta", id="t2", **named),
+        item_text("user", "q3"),
+        item_text("assistant", "r3"),
+        tokens(150, 50),
+    ]
+    fork = write_lines(tmp_path / "other.jsonl", *numbered(*own, start=4))
+    manager = SessionManager(tmp_path / "sessions")
+
+    list(importers.import_paths(manager, [fork, parent]))
+
+    (first,), _ = importers.read(parent)
+    (second,), _ = importers.read(fork)
+    assert said(second.messages) == [("user", "q1"), ("assistant", "r1"), ("user", "q3"), ("assistant", "r3")]
+    assert [m["id"] for m in second.messages[:2]] == [m["id"] for m in first.messages[:2]]
+    assert [m["usage"]["total_tokens"] for m in second.messages if "usage" in m] == [100, 50]
+    by_parent = {info.parent is None: info for info in manager.list()}
+    assert (by_parent[False].parent, by_parent[False].inherited) == (by_parent[True].id, 2)
+
+
+def test_a_fork_of_a_fork_by_reference_is_found_in_the_folder_of_codex(tmp_path: Path) -> None:
+    home = tmp_path / "sessions" / "2026"
+    base = {"end_ordinal_exclusive": 3}
+    first = [META, item_text("user", "q1"), item_text("assistant", "r1")]
+    second = [codex("session_meta", id="t2", history_base={**base, "thread_id": "t1"}), item_text("user", "q2")]
+    third = [codex("session_meta", id="t3", history_base={"thread_id": "t2", "end_ordinal_exclusive": 5})]
+    write_lines(home / "01" / "rollout-t1.jsonl", *numbered(*first))
+    write_lines(home / "02" / "rollout-t2.jsonl", *numbered(*second, start=3))
+    path = write_lines(home / "03" / "rollout-t3.jsonl", *numbered(*third, item_text("user", "q3"), start=5))
+
+    (found,), _ = importers.read(path)
+
+    assert said(found.messages) == [("user", "q1"), ("assistant", "r1"), ("user", "q2"), ("user", "q3")]
+    assert found.parent_key == "codex:t2"
+
+
+def test_a_fork_by_reference_whose_parent_is_gone_keeps_its_own_part_and_says_so(tmp_path: Path) -> None:
+    base = {"thread_id": "t1", "end_ordinal_exclusive": 3}
+    path = write_lines(tmp_path / "f.jsonl", codex("session_meta", id="t2", history_base=base), item_text("user", "q"))
+
+    (found,), report = importers.read(path)
+
+    assert said(found.messages) == [("user", "q")]
+    assert report.warnings == ["it goes on from thread t1, whose file is not there: only its own part was imported"]
 
 
 def test_a_fork_by_reference_names_its_parent_and_counts_only_its_own_tokens(tmp_path: Path) -> None:

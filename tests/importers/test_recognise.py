@@ -144,6 +144,14 @@ def test_a_name_decides_nothing(tmp_path: Path) -> None:
     assert report.format == "claude-code"
 
 
+def test_a_compressed_file_says_to_unpack_it(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl.zst"
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x04\x00")
+
+    with pytest.raises(ImportRefused, match="unpack it first"):
+        importers.read(path)
+
+
 def test_a_file_saved_as_utf_16_is_read(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_bytes((json.dumps(claude("user", "u1", None, "maré")) + "\r\n").encode("utf-16"))
