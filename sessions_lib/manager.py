@@ -177,7 +177,8 @@ class SessionManager:
         ``SessionExists`` if the id was taken meanwhile.
         """
         entry = trash.find(self.folder, session_id)
-        if self.exists(entry.session):
+        # Half of a session whose move was killed may be back already; no file is ever put over another.
+        if entry.kind != trash.UNFINISHED and self.exists(entry.session):
             raise SessionExists(entry.session)
         with self._both_locks(entry.session):
             trash.restore(self.folder, entry)

@@ -1,7 +1,9 @@
 """The trash of a folder: deleted sessions, and the originals of merges and repairs, until they are purged.
 
 ``.trash/20261129T194001123Z~deleted~quest-1/`` holds the files under their own names: an entry can be read, and put
-back by hand, with ``cat`` and ``mv``. Moving is renaming: nothing is copied, and nothing is lost half-way.
+back by hand, with ``cat`` and ``mv``. Moving is renaming: nothing is copied, and nothing is lost half-way. While several
+files are on their way, in or out, the entry's kind is ``unfinished``: what a kill left there, the next delete or restore
+of the session ends.
 
 Does not lock and does not decide who may delete: the manager does.
 """
@@ -21,7 +23,8 @@ from sessions_lib import disk, metadata, names
 from sessions_lib.errors import SessionError, SessionExists, StorageError
 
 FOLDER = ".trash"
-KINDS = ("deleted", "merged", "repaired", "metadata")
+UNFINISHED = "unfinished"
+KINDS = ("deleted", "merged", "repaired", "metadata", UNFINISHED)
 _NAME = re.compile(r"(\d{8}T\d{9}Z)(?:\.\d+)?~([a-z]+)~(.+)\Z")
 
 
@@ -40,13 +43,15 @@ class TrashEntry:
 def put(folder: Path, session: str, kind: str, files: Sequence[Path], *, keep: bool = False) -> str:
     """Move ``files`` into a new entry and return its name; with ``keep`` the originals stay (a second link to them)."""
     try:
-        place = _new_entry(folder, session, kind)
+        begun = None if keep else _begun(folder, session, files)
+        place = begun or _new_entry(folder, session, UNFINISHED if len(files) > 1 else kind)
         for file in files:
             if keep:
                 _link(file, place / file.name)
             else:
                 os.rename(file, place / file.name)
         disk.sync_folder(place)
+        place = _of_kind(place, kind)
         disk.sync_folder(folder)
     except OSError as error:
         raise StorageError(folder / FOLDER, f"cannot be written ({error.strerror or error})") from error
@@ -67,6 +72,24 @@ def _new_entry(folder: Path, session: str, kind: str) -> Path:
             continue
         return place
     raise OSError(errno.EEXIST, "too many entries at one moment")
+
+
+def _begun(folder: Path, session: str, files: Sequence[Path]) -> Path | None:
+    """The entry where an earlier move of the session was killed, if ``files`` are what it lacks."""
+    for entry in entries(folder):
+        place = folder / FOLDER / entry.entry
+        if entry.session == session and entry.kind == UNFINISHED:
+            return None if any(os.path.lexists(place / file.name) for file in files) else place
+    return None
+
+
+def _of_kind(place: Path, kind: str) -> Path:
+    """The entry ``place`` under the name that says ``kind``."""
+    when, _, session = place.name.split("~")
+    renamed = place.with_name(f"{when}~{kind}~{session}")
+    if renamed != place:
+        os.rename(place, renamed)
+    return renamed
 
 
 def _link(source: Path, target: Path) -> None:
@@ -103,7 +126,7 @@ def _entry(place: Path) -> TrashEntry | None:
 def find(folder: Path, session: str) -> TrashEntry:
     """The newest deleted entry of ``session``, or the entry of exactly that name; ``SessionError`` if there is none."""
     for entry in entries(folder):
-        if entry.entry == session or (entry.session == session and entry.kind == "deleted"):
+        if entry.entry == session or (entry.session == session and entry.kind in ("deleted", UNFINISHED)):
             return entry
     raise SessionError(f"There is no deleted session {session!r} in the trash. See: forkbook list --trash")
 
@@ -112,11 +135,13 @@ def restore(folder: Path, entry: TrashEntry) -> None:
     """Put the files of ``entry`` back; ``SessionExists`` if the id was taken meanwhile."""
     place = folder / FOLDER / entry.entry
     try:
-        files = [Path(file) for file in os.scandir(place)]
-        if any(os.path.lexists(folder / file.name) for file in files):
+        files = os.listdir(place)
+        if any(os.path.lexists(folder / file) for file in files):
             raise SessionExists(entry.session)
+        if len(files) > 1:
+            place = _of_kind(place, UNFINISHED)
         for file in files:
-            os.rename(file, folder / file.name)
+            os.rename(place / file, folder / file)
         place.rmdir()
         disk.sync_folder(folder)
     except OSError as error:

@@ -178,3 +178,37 @@ def test_tags_added_by_two_processes_all_survive_and_readers_never_see_half_a_fi
 
     assert reads > 10
     assert sorted(SessionManager(tmp_path).open("a").tags) == sorted(f"{n}-{i}" for n in "pq" for i in range(25))
+
+
+def _killed_at_rename(folder: Path, act: str, number: int) -> None:
+    code = (
+        "import os, sys; from sessions_lib import SessionManager; folder, act, number = sys.argv[1:]; "
+        "rename, left = os.rename, [int(number)]\n"
+        "def killed(*paths):\n"
+        "    left[0] -= 1\n"
+        "    if not left[0]: os._exit(9)\n"
+        "    rename(*paths)\n"
+        "os.rename = killed; getattr(SessionManager(folder), act)('a')"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(folder), act, str(number)], check=False).returncode == 9
+
+
+@pytest.mark.parametrize("act", ["delete", "restore"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("is_deleted_again", [False, True])
+def test_a_delete_or_restore_killed_half_way_is_ended_by_the_next_restore(
+    tmp_path: Path, act: str, number: int, is_deleted_again: bool
+) -> None:
+    manager = SessionManager(tmp_path)
+    manager.create("A", ["mar"], "a").append(LIGHTHOUSES)
+    if act == "restore":
+        manager.delete("a")
+
+    _killed_at_rename(tmp_path, act, number)
+    if manager.exists("a") and is_deleted_again:
+        manager.delete("a")
+    if not manager.exists("a") or manager.trash():
+        manager.restore("a")
+
+    assert [(s.messages, s.title, s.tags) for s in manager.list()] == [(1, "A", ("mar",))]
+    assert manager.trash() == []

@@ -17,6 +17,7 @@ _KINDS = {
     "merged": "original of a merge",
     "repaired": "original of a repair",
     "metadata": "damaged metadata",
+    "unfinished": "deleted or restored by half: restore ends it",
 }
 
 
