@@ -1,9 +1,9 @@
 """The trash of a folder: deleted sessions, and the originals of merges and repairs, until they are purged.
 
 ``.trash/20261129T194001123Z~deleted~quest-1/`` holds the files under their own names: an entry can be read, and put
-back by hand, with ``cat`` and ``mv``. Moving is renaming: nothing is copied, and nothing is lost half-way. While several
-files are on their way, in or out, the entry's kind is ``unfinished``: what a kill left there, the next delete or restore
-of the session ends.
+back by hand, with ``cat`` and ``mv``. Moving is renaming: nothing is copied, and nothing is lost half-way. While two
+files are on their way, in or out, the entry's kind is ``unfinished``: what a kill left there, the next delete or
+restore of the session ends.
 
 Does not lock and does not decide who may delete: the manager does.
 """
