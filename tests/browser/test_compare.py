@@ -285,7 +285,8 @@ def test_hostile_texts_and_names_are_shown_as_typed(app, sessions):
 
 def test_the_page_follows_what_another_program_writes(app, sessions):
     sessions.fork("quest-3", "followed", title="Written meanwhile")
-    page = compared(app, "/compare?a=quest-3&b=followed")
+    page = app.open("/compare?a=quest-3&b=followed")
+    page.locator(f"{GRID} .figures").wait_for()
 
     sessions.open("followed").extend([user("Something new was asked"), answer("It is here.")])
 
