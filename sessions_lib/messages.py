@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -20,6 +21,8 @@ from sessions_lib import calls, content, times
 from sessions_lib.content import Message
 
 SENT_ROLES = ("system", "developer", "user", "assistant", "tool")
+_NO_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")  # OpenAI refuses a history with any other tool name, or a longer one
+_MAX_DEPTH = 10_000
 _SENT_PARTS = ("text", "image_url", "input_audio", "file")
 
 
@@ -81,8 +84,29 @@ def _what_was_said(message: Mapping[str, Any]) -> list[Any]:
 
 
 def _digest(values: list[Any]) -> str:
-    plain = json.dumps(values, sort_keys=True, separators=(",", ":"), default=str)
+    try:
+        plain = json.dumps(values, sort_keys=True, separators=(",", ":"), default=str)
+    except RecursionError:
+        plain = "".join(_flat(values))
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _flat(value: Any) -> list[str]:
+    """What ``value`` holds, for one that is nested deeper than ``json`` goes."""
+    found = []
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Mapping):
+            found.append(f"{{{len(item)}")
+            for key in sorted(item, key=str):
+                waiting += [item[key], str(key)]
+        elif isinstance(item, list | tuple):
+            found.append(f"[{len(item)}")
+            waiting += item
+        else:
+            found.append(json.dumps(item, default=str))
+    return found
 
 
 def turns(messages: Sequence[Message]) -> list[list[Message]]:
@@ -119,14 +143,32 @@ def awaits_answer(messages: Sequence[Message]) -> bool:
 
 
 def clean(value: Any) -> Any:
-    """``value`` with every lone surrogate in its texts and keys replaced by U+FFFD: what UTF-8 can hold."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list | tuple):
-        return [clean(item) for item in value]
-    if isinstance(value, dict):
-        return {clean(key) if isinstance(key, str) else key: clean(item) for key, item in value.items()}
-    return value
+    """A copy of ``value`` with every lone surrogate in its texts and keys replaced by U+FFFD: what UTF-8 can hold.
+
+    However deep it is nested, but for a value that holds itself: ``RecursionError``.
+    """
+    copied = [value]
+    waiting: list[tuple[Any, Any, int]] = [(copied, 0, 0)]  # container, key, depth: Python's own stack is too short
+    while waiting:
+        container, key, depth = waiting.pop()
+        item = container[key]
+        if isinstance(item, str):
+            container[key] = _clean_text(item)
+        elif isinstance(item, list | tuple | dict):
+            if depth > _MAX_DEPTH:
+                raise RecursionError("nested too deeply")
+            if isinstance(item, dict):
+                copy: Any = {_clean_text(k) if isinstance(k, str) else k: v for k, v in item.items()}
+                waiting += [(copy, k, depth + 1) for k in copy]
+            else:
+                copy = list(item)
+                waiting += [(copy, index, depth + 1) for index in range(len(copy))]
+            container[key] = copy
+    return copied[0]
+
+
+def _clean_text(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def for_request(messages: Sequence[Message], system: str | None = None) -> list[Message]:
@@ -134,7 +176,8 @@ def for_request(messages: Sequence[Message], system: str | None = None) -> list[
 
     Only the provider's keys; every call answered exactly once, right behind its message, in call order (an unanswered
     one by an error that says the outcome is unknown); orphan and duplicate results, roles no provider knows, and
-    assistant messages with neither text nor calls are left out; arguments that are no JSON object become ``{}``.
+    assistant messages with neither text nor calls are left out; arguments that are no JSON object become ``{}``;
+    tool names and call ids from elsewhere are brought into the form OpenAI takes.
     The list given is not changed, and an equal list gives an equal request.
     """
     answers = {(step.call.message, step.call.position): step for step in calls.pair(messages).steps}
@@ -159,7 +202,7 @@ def _assistant(message: Message, index: int, answers: Mapping[tuple[int, int], c
         sent["refusal"] = clean(refusal)
     made, results, seen = [], [], set()
     for call in calls.calls_of(message, index):
-        call_id = clean(call.id)
+        call_id = _sent_id(clean(call.id))
         if not call_id or call_id in seen:
             call_id = f"call_{index}_{call.position}"
         seen.add(call_id)
@@ -168,7 +211,7 @@ def _assistant(message: Message, index: int, answers: Mapping[tuple[int, int], c
             {
                 "id": call_id,
                 "type": "function",
-                "function": {"name": clean(call.name) or "unnamed", "arguments": given},
+                "function": {"name": _NO_TOOL_NAME.sub("_", call.name)[:64] or "unnamed", "arguments": given},
             }
         )
         results.append(
@@ -179,6 +222,11 @@ def _assistant(message: Message, index: int, answers: Mapping[tuple[int, int], c
     if not made and not said and "refusal" not in sent:
         return []
     return [sent, *results]
+
+
+def _sent_id(call_id: str) -> str:
+    """``call_id`` as OpenAI takes it: at most 40 characters."""
+    return call_id if len(call_id) <= 40 else f"call_{_digest([call_id])}"
 
 
 def _result_text(step: calls.Step) -> str:

@@ -256,3 +256,27 @@ def test_a_call_is_told_in_one_line() -> None:
         == 'buy(item="a\\nb", n=2)'
     )
     assert calls.label(calls.calls_of(call("c1", arguments='{"path":"notes/tide'))[0]) == 'tide({"path":"notes/tide)'
+
+
+def test_tool_names_and_call_ids_from_elsewhere_are_sent_in_the_form_openai_takes() -> None:
+    long_id = "call_" + "0" * 36
+    call = {"id": long_id, "type": "function", "function": {"name": "dalle.text2im " + "x" * 80, "arguments": "{}"}}
+    history = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": long_id, "content": "ok"}]
+
+    assistant, result = messages.for_request(history)
+
+    sent = assistant["tool_calls"][0]
+    assert sent["function"]["name"] == "dalle_text2im_" + "x" * 50
+    assert len(sent["id"]) <= 40
+    assert result["tool_call_id"] == sent["id"]
+
+
+def test_a_message_deeper_than_json_goes_has_an_identity_all_the_same() -> None:
+    deep: list[object] = ["leaf"]
+    for _ in range(3000):
+        deep = [deep]
+
+    one, same, other = (messages.identities([{"role": "user", "content": c}])[0] for c in (deep, [*deep], [deep]))
+
+    assert one.startswith("h_")
+    assert one == same != other

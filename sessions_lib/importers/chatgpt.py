@@ -189,7 +189,7 @@ class _Line:
             return
         answer = self._stamped(node_id, message, {"role": "assistant", "content": text or None})
         if is_call:
-            call_id = f"call_{node_id}"
+            call_id = f"cg_{node_id}"
             answer["content"] = None
             answer["tool_calls"] = [as_call(call_id, str(recipient), _arguments(content.text({"content": text})))]
             self._open_call = (call_id, str(recipient))
@@ -214,7 +214,7 @@ class _Line:
             self._thoughts, self._thoughts_at = [], None
 
     def _result(self, node_id: str, message: Node, said: Node, name: Any) -> None:
-        call_id, called = self._open_call or (f"call_{node_id}", "")
+        call_id, called = self._open_call or (f"cg_{node_id}", "")
         result = self._stamped(node_id, message, {"role": "tool", "tool_call_id": call_id, "content": _content(said)})
         result["name"] = name if isinstance(name, str) and name else called
         if said.get("content_type") == "system_error":
