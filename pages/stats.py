@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.parts import costly, figures_row, filters, folder, found, listed, spending
+from pages.parts import acting, costly, figures_row, filters, folder, found, listed, spending
 from pages.parts.frame import frame, page
 from sessions_lib import stats
 
 frame("Stats")
-if (goes := st.session_state.pop("stats_go", None)) is not None:
+if (goes := st.session_state.pop("stats_go", None) or acting.goes_to()) is not None:
     st.switch_page(page(goes[0]), query_params=goes[1])
+
+acting.flash()
 
 with folder.errors_told(), found.at_one_moment():
     catalog = found.catalog()

@@ -12,6 +12,7 @@ from pages.parts.filters import Filters
 from pages.parts.frame import page
 from pages.parts.links import asked
 from pages.parts.safe_markdown import safe_label
+from sessions_lib import demo
 from sessions_lib.errors import SessionError
 
 _VIEWS = {"": "Passages", "table": "Sessions"}
@@ -38,9 +39,20 @@ def head(is_trash: bool) -> None:
 def nothing_yet() -> None:
     """What to do in an empty folder."""
     st.markdown("No sessions yet. Every conversation is kept here as a file of its own, found by what was said in it.")
-    with st.container(horizontal=True, gap="small"):
-        st.page_link(page("chat"), label="Start a session", icon=":material/forum:")
-        st.page_link(page("home"), label="Load the demo", icon=":material/auto_stories:")
+    begin()
+
+
+def begin() -> None:
+    """The two ways to have something to look at."""
+    with st.container(horizontal=True, gap="small", key="sessions_begin"):
+        st.button("Load the demo", key="sessions_demo", type="primary", icon=":material/science:", on_click=_load_demo)
+        st.button("Start a session", key="sessions_start", icon=":material/add:", on_click=acting.go, args=("chat", {}))
+
+
+def _load_demo() -> None:
+    with acting.told_as_flash():
+        made = demo.load(folder.manager())
+        acting.tell(f"{len(made)} sessions are there to look at. Home can remove them again.")
 
 
 def search_row(chosen: Filters) -> None:

@@ -16,7 +16,6 @@ import streamlit as st
 from pages.parts import charts, figures_row, filters, found, listed
 from pages.parts.chart_box import box, choosing, ranked, readable
 from pages.parts.filters import Filters
-from pages.parts.frame import page
 from sessions_lib import stats
 from sessions_lib.catalog import Catalog
 from sessions_lib.query import Query
@@ -32,9 +31,7 @@ _MEASURES = {"total": "Tokens", "turns": "Turns", "sessions": "Sessions"}
 def nothing_yet() -> None:
     """What to do in an empty folder."""
     st.markdown("No sessions yet. Turns, tokens, tools and forks are counted here as soon as something is said.")
-    with st.container(horizontal=True, gap="small"):
-        st.page_link(page("chat"), label="Start a session", icon=":material/forum:")
-        st.page_link(page("home"), label="Load the demo", icon=":material/auto_stories:")
+    listed.begin()
 
 
 def with_span(asked: Filters) -> Filters:

@@ -67,6 +67,16 @@ def test_an_empty_folder_says_what_to_do_next_and_writes_nothing(open_page, fold
     assert not folder.exists()
 
 
+def test_the_demo_is_loaded_from_an_empty_list(open_page, folder):
+    page = open_page("sessions")
+
+    page.button(key="sessions_demo").click().run()
+
+    assert not page.exception
+    assert len(titles(page)) > 20
+    assert "are there to look at" in texts(page)
+
+
 def test_all_of_250_sessions_are_reached_by_pages_and_the_total_is_told(open_page, folder):
     hay(folder, 250)
 
