@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.record import GULL, LIGHTHOUSES, write
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -76,6 +78,10 @@ class Terminal:
     def records(self, *arguments: str, **options: Any) -> list[dict[str, Any]]:
         """What a command printed with ``--json``, one object a line."""
         return [json.loads(line) for line in self.ok(*arguments, "--json", **options).splitlines()]
+
+    def session(self, name: str, *lines: Any) -> Path:
+        """Write the session ``name`` as another tool would: its lines, or two messages; return its file."""
+        return write(self.folder / f"{name}.jsonl", *(lines or (LIGHTHOUSES, GULL)))
 
     def files(self) -> dict[str, bytes]:
         """Every file that commands could have written, with its bytes; not the locks and the catalog."""

@@ -1,8 +1,19 @@
-"""Settings of all tests: nothing is judged by how long it took, because this machine may be busy."""
+"""What all tests share: nothing is judged by how long it took, and commands run on a folder of the test's own."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.cli import Terminal
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    """Commands on a folder of this test's own."""
+    return Terminal(tmp_path)

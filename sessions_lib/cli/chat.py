@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sessions_lib.agent import Agent
     from sessions_lib.events import Event, Finished
     from sessions_lib.manager import SessionManager
+    from sessions_lib.relay import Stop
 
 
 def chat(
@@ -56,9 +57,6 @@ def chat(
     """
     if session is not None and named is not None:
         raise typer.BadParameter("Give the session once: as an argument or with --session.")
-    for number in ("SIGTERM", "SIGHUP"):  # a closed terminal keeps what was said, as Ctrl-C does
-        if hasattr(signal, number):
-            signal.signal(getattr(signal, number), signal.default_int_handler)
     name = named if session is None else session
     talk = _Talk(_agent(folder, name, model, base_url, tools), options.manager(folder))
     talk.greet()
@@ -111,10 +109,8 @@ class _Talk:
 
     def answer_once(self, prompt: str) -> None:
         """Answer one prompt; stopped, it is an error, since a script has no whole answer then."""
-        try:
-            self._answer(prompt)
-        except KeyboardInterrupt:
-            raise SessionError(f"Stopped; what was said is saved in {self.agent.session.id}.") from None
+        if not self._answer(prompt):
+            raise SessionError(self._stopped)
 
     def go_on(self) -> None:
         """Answer prompts until there are no more. In a terminal an error is said, and the next prompt waited for."""
@@ -122,19 +118,29 @@ class _Talk:
             if not prompt.strip() and not self._is_waiting:
                 continue
             try:
-                self._answer(prompt if prompt.strip() else None)
+                is_whole = self._answer(prompt if prompt.strip() else None)
             except SessionError as error:
                 if not sys.stdin.isatty():
                     raise
                 printing.talk(f"{error}{' An empty line asks again.' if self._is_waiting else ''}")
-            except KeyboardInterrupt:
-                printing.talk(f"\nStopped; what was said is saved in {self.agent.session.id}.")
+                continue
+            if not is_whole and not sys.stdin.isatty():
+                raise SessionError(self._stopped)
+            if not is_whole:
+                printing.talk(self._stopped)
                 return
         if not self._is_new:
             printing.talk(f"To go on: forkbook chat {self.agent.session.id}")
 
-    def _answer(self, prompt: str | None) -> None:
-        """Show the answer to ``prompt`` as it comes; from a fork, if the session is taken and the person agrees."""
+    @property
+    def _stopped(self) -> str:
+        return f"Stopped; what was said is saved in {self.agent.session.id}."
+
+    def _answer(self, prompt: str | None) -> bool:
+        """Show the answer to ``prompt`` as it comes, and say whether it is whole: false if it was stopped.
+
+        From a fork, if the session is being written by another and the person agrees.
+        """
         if self._is_new and prompt and prompt.strip():
             self.agent.session = self._manager.create()
         try:
@@ -142,8 +148,8 @@ class _Talk:
         except SessionLocked as error:
             self._fork(error)
             hold = self.agent.begin(prompt)
-        with closing(self.agent.stream(prompt, hold=hold)) as events:
-            _show(events)
+        with _stoppable() as stop, closing(self.agent.stream(prompt, hold=hold, stop=stop)) as events:
+            return _show(events)
 
     def _fork(self, error: SessionLocked) -> None:
         session = self.agent.session
@@ -177,12 +183,28 @@ def _prompts() -> Iterator[str]:
             return
 
 
-def _show(events: Iterator[Event]) -> None:
+@contextmanager
+def _stoppable() -> Iterator[Stop]:
+    """Within it Ctrl-C, a closed terminal and SIGTERM stop the answer, which keeps what was said, however often."""
+    from sessions_lib.relay import Stop
+
+    stop = Stop()
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show(events: Iterator[Event]) -> bool:
+    """Print what happens; false if the answer was stopped."""
     from sessions_lib import calls, content
     from sessions_lib.events import Finished, Notice, TextDelta, ToolCallStarted, ToolFinished, UsageReported
 
     tokens: int | None = None
-    is_within_line = False
+    is_within_line, is_whole = False, True
     try:
         for event in events:
             if isinstance(event, TextDelta):
@@ -203,11 +225,12 @@ def _show(events: Iterator[Event]) -> None:
                 printing.talk(event.text)
             elif isinstance(event, Finished):
                 printing.data()
-                is_within_line = False
+                is_within_line, is_whole = False, not event.interrupted
                 _end(event, tokens)
     finally:
         if is_within_line:
             printing.data()
+    return is_whole
 
 
 def _end(event: Finished, tokens: int | None) -> None:

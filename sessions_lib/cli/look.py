@@ -27,6 +27,7 @@ def list_sessions(
     ] = None,
     date: Annotated[str | None, typer.Option("--date", metavar="DAY", help="Only active on this day.")] = None,
     trash: Annotated[bool, typer.Option("--trash", help="List the trash instead.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many sessions.")] = None,
     json: Json = False,
     folder: Folder = None,
 ) -> None:
@@ -38,10 +39,14 @@ def list_sessions(
         _list_trash(options.manager(folder), json)
         return
     found = options.indexed(folder)
-    rows = found.find_by_date(date) if date else found.list()
+    if limit and not (date or tag):
+        rows = found.catalog.list(limit)
+    else:
+        rows = found.find_by_date(date) if date else found.list()
     for one in tag or ():
         carrying = {row.id for row in found.find_by_tag(one)}
         rows = [row for row in rows if row.id in carrying]
+    rows = rows[:limit]
     if json:
         for row in rows:
             printing.record(row)
