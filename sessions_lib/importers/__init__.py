@@ -95,7 +95,8 @@ class ImportResult:
         made = self.added_sessions
         parts = [f"{made} session{'' if made == 1 else 's'}"] if made else []
         parts += [f"{grown} grown"] if grown else []
-        return ", ".join([*parts, f"{self.added_messages} messages"])
+        added = self.added_messages
+        return ", ".join([*parts, f"{added} message{'' if added == 1 else 's'}"])
 
 
 @dataclass(frozen=True, slots=True)
