@@ -74,9 +74,10 @@ def encode(record: Any) -> bytes:
     b'{"role":"user","content":"a\\\\u2028b"}'
     """
     try:
-        line = _encoder.encode(record)
-    except UnicodeEncodeError:
-        line = _encoder.encode(clean(record))
+        try:
+            line = _encoder.encode(record)
+        except UnicodeEncodeError:
+            line = _encoder.encode(clean(record))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         raise InvalidMessage(
             f"This message cannot be stored as JSON: {error}. Give texts, numbers and lists."

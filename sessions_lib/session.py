@@ -33,9 +33,10 @@ from sessions_lib.errors import (
     SessionNotFound,
     StorageError,
 )
-from sessions_lib.folders import SUFFIX, claim
+from sessions_lib.folders import SUFFIX, claim, ids_in
 from sessions_lib.jsonl import DamagedLine
 
+_META_WAIT_S = 20.0  # nobody holds this lock for longer than a write, but many may want it at once
 _INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
 
 
@@ -90,6 +91,7 @@ class Session:
         session._lines, session._stamp, session._left_out = None, None, 0
         session._lock, session._mutex = None, threading.Lock()
         if not os.path.lexists(session._file) and not os.path.lexists(session._meta_file):
+            ids_in(session._folder)  # a folder that cannot be read says so: nobody knows what is in it
             raise SessionNotFound(session_id)
         session._meta = metadata.read(session._meta_file)
         session._stamp = session._file_stamp()
@@ -336,7 +338,7 @@ class Session:
         if self._folder is None:
             self._meta = metadata.Metadata(change(dict(self._meta.values)))
             return
-        with locks.Lock(locks.lock_path(self._folder, self._id, ".meta"), self._id):
+        with locks.Lock(locks.lock_path(self._folder, self._id, ".meta"), self._id, _META_WAIT_S):
             self._check_exists(self._stamp, self._file_stamp())
             current = metadata.read(self._meta_file)
             metadata.check_writable(self._meta_file, current)

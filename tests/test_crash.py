@@ -180,6 +180,26 @@ def test_tags_added_by_two_processes_all_survive_and_readers_never_see_half_a_fi
     assert sorted(SessionManager(tmp_path).open("a").tags) == sorted(f"{n}-{i}" for n in "pq" for i in range(25))
 
 
+def _tag_in_a_crowd(folder: str, name: str, barrier: object) -> None:
+    barrier.wait()  # type: ignore[attr-defined]  # a multiprocessing barrier has no public type
+    for number in range(10):
+        SessionManager(folder).open("a").add_tag(f"{name}-{number}")
+
+
+def test_a_change_of_metadata_waits_its_turn_however_many_want_it(tmp_path: Path) -> None:
+    SessionManager(tmp_path).create(session_id="a")
+    context = multiprocessing.get_context("forkserver")
+    barrier = context.Barrier(10)
+    children = [context.Process(target=_tag_in_a_crowd, args=(str(tmp_path), f"p{i}", barrier)) for i in range(10)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+
+    assert [child.exitcode for child in children] == [0] * 10
+    assert len(SessionManager(tmp_path).open("a").tags) == 100
+
+
 def _killed_at_rename(folder: Path, act: str, number: int) -> None:
     code = (
         "import os, sys; from sessions_lib import SessionManager; folder, act, number = sys.argv[1:]; "

@@ -371,3 +371,23 @@ def test_a_half_line_that_cannot_be_cut_back_is_ended_by_the_next_append(tmp_pat
     jsonl.append(path, [TALLER])
 
     assert jsonl.read(path).messages == [LIGHTHOUSES, TALLER]
+
+
+@pytest.mark.parametrize("depth", [450, 700, 900])
+@pytest.mark.parametrize("odd", [b"NaN", b'"\\ud83d"'])
+def test_a_deep_message_with_odd_values_costs_no_other_one(tmp_path: Path, depth: int, odd: bytes) -> None:
+    deep = b'{"role":"user","content":[' + odd + b"," + b"[" * depth + b"]" * depth + b"]}"
+    write(tmp_path / "a.jsonl", LIGHTHOUSES, deep, GULL)
+
+    found = jsonl.read(tmp_path / "a.jsonl")
+
+    assert [message["role"] for message in found.messages] == ["user", "user", "assistant"]
+    assert b"\\ud83d" not in jsonl.encode(found.messages[1])
+
+
+def test_what_holds_itself_is_refused_in_words_even_with_a_lone_surrogate_in_it() -> None:
+    ring: list[object] = ["\ud83d"]
+    ring.append(ring)
+
+    with pytest.raises(InvalidMessage, match="cannot be stored as JSON"):
+        jsonl.encode({"role": "user", "content": ring})

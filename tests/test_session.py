@@ -204,6 +204,21 @@ def test_a_folder_that_cannot_be_written_is_read_and_every_write_says_why(tmp_pa
     assert ran.stdout.splitlines() == ["4 ['a'] 2", *["StorageError True"] * 5, "4"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+def test_a_folder_that_cannot_be_looked_into_is_never_called_empty(tmp_path: Path) -> None:
+    write(tmp_path / "store" / "a.jsonl", *WALK)
+    (tmp_path / "store").chmod(0o700)
+    code = (
+        "import os, sys; from sessions_lib import SessionManager; os.setuid(65534)\n"
+        "try: SessionManager(sys.argv[1]).open('a')\n"
+        "except Exception as error: print(type(error).__name__)"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", code, str(tmp_path / "store")], capture_output=True, text=True)
+
+    assert (ran.stdout, ran.stderr) == ("StorageError\n", "")
+
+
 QUOTA = """
 import resource, sys
 from sessions_lib import SessionManager
