@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from pages.parts import folder
+from pages.parts import folder, found
 from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib import content, export, redact
 from sessions_lib.errors import SessionError
@@ -110,7 +110,8 @@ def panel(sessions: Sequence[str], prefix: str) -> None:
         help="Keys, tokens, passwords, e-mail addresses, home folders. The session itself is not changed.",
     )
     with folder.errors_told():
-        size = sum(info.size_bytes for info in map(folder.manager().info, sessions[:2000]))
+        with found.catalog().at_one_moment():
+            size = sum(info.size_bytes for info in found.infos(sessions).values())
         if size > LIMIT_BYTES:
             st.warning(
                 f"These are {content.size_text(size)}, too much for one download. Narrow the list, "
@@ -155,33 +156,33 @@ def _preview(sessions: Sequence[str], prefix: str) -> None:
     if len(wanted) > _PREVIEWED and not st.button("Show what would be replaced", key=f"{prefix}_look"):
         st.caption(f"Secrets in {len(wanted)} sessions will be replaced.")
         return
-    found: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, Finding]] = []
     for session_id in wanted:
         session = folder.current(session_id)
-        found += [(session.title, one) for one in redact.find(session.messages, meta=session.meta)]
-    if not found:
+        findings += [(session.title, one) for one in redact.find(session.messages, meta=session.meta)]
+    if not findings:
         st.caption("Nothing was found that looks like a secret. Look through the file before you share it.")
         return
-    kinds = Counter(one.kind for _, one in found)
+    kinds = Counter(one.kind for _, one in findings)
     st.markdown(
         "**Will be replaced:** " + ", ".join(f"{count} × {safe_label(kind)}" for kind, count in kinds.most_common())
     )
     st.dataframe(
         pd.DataFrame(
             {
-                "Session": [visible(title) for title, _ in found[:_SHOWN]],
+                "Session": [visible(title) for title, _ in findings[:_SHOWN]],
                 "Where": [
                     "title, tags, settings" if f.message is None else f"message {f.message + 1}"
-                    for _, f in found[:_SHOWN]
+                    for _, f in findings[:_SHOWN]
                 ],
-                "What": [f.kind for _, f in found[:_SHOWN]],
-                "Starts with": [visible(f.text[:6]) + "…" for _, f in found[:_SHOWN]],
-                "Becomes": [visible(f.replacement) for _, f in found[:_SHOWN]],
+                "What": [f.kind for _, f in findings[:_SHOWN]],
+                "Starts with": [visible(f.text[:6]) + "…" for _, f in findings[:_SHOWN]],
+                "Becomes": [visible(f.replacement) for _, f in findings[:_SHOWN]],
             }
         ),
         hide_index=True,
-        height="content" if len(found) <= 6 else 240,
+        height="content" if len(findings) <= 6 else 240,
         key=f"{prefix}_findings",
     )
-    if len(found) > _SHOWN:
-        st.caption(f"and {len(found) - _SHOWN} more")
+    if len(findings) > _SHOWN:
+        st.caption(f"and {len(findings) - _SHOWN} more")

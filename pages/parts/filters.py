@@ -127,7 +127,7 @@ def _day(text: str) -> date | None:
 def write(chosen: Filters) -> None:
     """Put ``chosen`` into the address, from its first page on."""
     held = chosen.address()
-    for name in (*_NAMES, "page"):
+    for name in (*_NAMES, "page", "within"):
         if name in held:
             st.query_params[name] = held[name] if len(held[name]) > 1 else held[name][0]
         elif name in st.query_params:

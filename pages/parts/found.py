@@ -18,6 +18,7 @@ from pages.parts.filters import Filters
 from sessions_lib import catalog as catalogs
 from sessions_lib.catalog import Catalog
 from sessions_lib.listing import Hit, SessionInfo
+from sessions_lib.manager import family_of
 from sessions_lib.query import Query
 
 # What the choice says → its label, the order of the catalog, and whether it starts with the largest.
@@ -128,6 +129,22 @@ def lineage() -> dict[str, tuple[str, int]]:
     wanted = "SELECT id, parent, inherited FROM sessions WHERE parent IS NOT NULL"
     rows = catalog().ask(lambda db: db.execute(wanted).fetchall())
     return {session: (parent, inherited) for session, parent, inherited in rows}
+
+
+def family(session: str) -> list[SessionInfo]:
+    """The session with all its ancestors and everything forked from them, parents before children."""
+    parents = {child: parent for child, (parent, _) in lineage().items()}
+    children: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
+    kin, waiting = {session}, [session]
+    while waiting:
+        one = waiting.pop()
+        near = [*children.get(one, []), *([parents[one]] if one in parents else [])]
+        waiting += [relative for relative in near if relative not in kin]
+        kin.update(near)
+    rows = infos(sorted(kin))
+    return family_of(rows, session) if session in rows else []
 
 
 def ids(chosen: Filters) -> Sequence[str]:

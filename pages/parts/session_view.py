@@ -18,7 +18,6 @@ from pages.parts.frame import page
 from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib import checks, content, jsonl, locks
 from sessions_lib.listing import SessionInfo
-from sessions_lib.manager import family_of
 
 PARTS = {"": "Family", "report": "Report", "raw": "Raw lines", "export": "Export"}
 LINES = 20
@@ -100,13 +99,12 @@ def _figures(info: SessionInfo) -> None:
 
 
 def _family(info: SessionInfo, where: tzinfo) -> None:
-    by_id = {row.id: row for row in found.catalog().list()}
-    if info.parent and info.parent not in by_id:
+    family = found.family(info.id)
+    if info.parent and all(relative.id != info.parent for relative in family):
         st.caption(
             f"Forked after message {info.inherited} of {safe_label(info.parent)}, which is not in this folder any more."
         )
-    family = family_of(by_id, info.id) if info.id in by_id else [info]
-    if len(family) == 1:
+    if len(family) <= 1:
         st.caption('No forks yet. Open it and choose "Fork from here" at any answer.')
         return
     depths: dict[str, int] = {}
