@@ -66,6 +66,9 @@ def _guess(alike: Callable[[int, int, int, int], float], heads: Sequence[tuple[i
 
 def _pairs(a: Sequence[Keys], b: Sequence[Keys], guess: Likeness | None) -> list[Pair]:
     """Items of two lists in pairs, by the first key, then inside each gap by the next one."""
+    kinds = [keys[-1] for keys in a]
+    if len(set(kinds)) == len(kinds) and kinds == [keys[-1] for keys in b]:
+        return [(at, at) for at in range(len(a))]  # nothing to choose: one of each kind, in the same order
     levels = min((len(keys) for keys in (*a, *b)), default=0)
     gaps: list[tuple[int, int, int, int]] = [(0, len(a), 0, len(b))]
     matched: list[Pair] = []

@@ -78,18 +78,18 @@ class _Words:
     def __init__(self, text: str) -> None:
         self.text = text
         blank = text.translate(_BLANK)  # as long as the text
-        if text.isascii() or not _SPACELESS_CHAR.search(text):
-            self._parts, self._gap = blank.split(" "), 1
-        else:
-            self._parts, self._gap = _SPACELESS_PART.findall(blank), 0
-        self.words = list(filter(str.strip, self._parts))
+        self._is_spaced = text.isascii() or not _SPACELESS_CHAR.search(text)
+        self._parts = blank.split(" ") if self._is_spaced else _SPACELESS_PART.findall(blank)
+        self.words = list(filter(None if self._is_spaced else str.strip, self._parts))
 
     @cached_property
     def ends(self) -> list[int]:
         """Where each word ends; 0 stands before the first: the word ``n`` ends at ``ends[n + 1]``."""
-        ends = accumulate(map(self._gap.__add__, map(len, self._parts)), initial=-self._gap)
-        next(ends)
-        return [0, *compress(ends, map(str.strip, self._parts))]
+        if self._is_spaced:  # a blank follows each part
+            ends = accumulate(map((1).__add__, map(len, self._parts)), initial=-1)
+            next(ends)
+            return [0, *compress(ends, self._parts)]
+        return [0, *compress(accumulate(map(len, self._parts)), map(str.strip, self._parts))]
 
     def start(self, number: int) -> int:
         """Where the word ``number`` begins."""
@@ -255,14 +255,18 @@ def _spans(changes: Sequence[Change], left: _Words, right: _Words) -> list[tuple
     Before every word that both have, and before each change, signs that differ are marked too.
     """
     spans: list[tuple[Span, Span]] = []
+    ends_a, ends_b, words_a, words_b = left.ends, right.ends, left.words, right.words
     at_a = at_b = 0
     is_told = False  # True if the signs before the words at_a and at_b are dealt with
     for a0, a1, b0, b1 in changes:
-        spans += _signs_between(left, at_a, a0, right, at_b, is_told)
+        if a0 > at_a:
+            spans += _signs_between(left, at_a, a0, right, at_b, is_told)
         is_told = False
         if a1 > a0 and b1 > b0:
-            spans += _signs(left, a0, right, b0)
-            spans.append(((left.start(a0), left.ends[a1]), (right.start(b0), right.ends[b1])))
+            start_a, start_b = ends_a[a0 + 1] - len(words_a[a0]), ends_b[b0 + 1] - len(words_b[b0])
+            if left.text[ends_a[a0] : start_a] != right.text[ends_b[b0] : start_b]:
+                spans += _signs(left, a0, right, b0)
+            spans.append(((start_a, ends_a[a1]), (start_b, ends_b[b1])))
         elif a1 > a0:
             span, is_told = _alone(left, a0, a1, right.before(b0))
             spans.append((span, (0, 0)))
@@ -270,7 +274,7 @@ def _spans(changes: Sequence[Change], left: _Words, right: _Words) -> list[tuple
             span, is_told = _alone(right, b0, b1, left.before(a0))
             spans.append(((0, 0), span))
         at_a, at_b = a1, b1
-    return spans + _signs_between(left, at_a, len(left.words) + 1, right, at_b, is_told)
+    return spans + _signs_between(left, at_a, len(words_a) + 1, right, at_b, is_told)
 
 
 def _alone(words: _Words, first: int, last: int, other: str) -> tuple[Span, bool]:
@@ -288,19 +292,22 @@ def _signs_between(
     left: _Words, first: int, last: int, right: _Words, other: int, is_told: bool
 ) -> list[tuple[Span, Span]]:
     """The signs that differ in a stretch of common words; those before its first word unless ``is_told``."""
+    found = [] if is_told else _signs(left, first, right, other)
+    if first == len(left.words):
+        return found
     is_tail = last > len(left.words)
-    mine = left.text[left.ends[first] : None if is_tail else left.ends[last]]
-    if mine == right.text[right.ends[other] : None if is_tail else right.ends[other + last - first]]:
-        return []
-    return [
-        span for number in range(first + is_told, last) for span in _signs(left, number, right, other + number - first)
-    ]
+    mine = left.text[left.start(first) : None if is_tail else left.ends[last]]
+    if mine == right.text[right.start(other) : None if is_tail else right.ends[other + last - first]]:
+        return found
+    for number in range(first + 1, last):
+        found += _signs(left, number, right, other + number - first)
+    return found
 
 
 def _signs(left: _Words, number: int, right: _Words, other: int) -> list[tuple[Span, Span]]:
     """The signs before a word of both, if they differ in more than white space."""
     before, theirs = left.before(number), right.before(other)
-    if before == theirs or before.split() == theirs.split():
+    if before == theirs or (before.isspace() and theirs.isspace()) or before.split() == theirs.split():
         return []
     return [(_trimmed(left.ends[number], before), _trimmed(right.ends[other], theirs))]
 
