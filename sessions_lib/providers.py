@@ -151,20 +151,35 @@ def client(endpoint: Endpoint) -> OpenAI:
 
 def list_models(endpoint: Endpoint, made: OpenAI | None = None) -> list[str]:
     """The ids of the models ``endpoint`` offers, in its order; ``ProviderError`` if it cannot be asked."""
+    return [DEMO_MODEL] if endpoint.is_demo else list(_listed(endpoint, made))
+
+
+def context_sizes(endpoint: Endpoint, made: OpenAI | None = None) -> dict[str, int]:
+    """Model → tokens of its context, where ``endpoint`` says so: vLLM, OpenRouter, LM Studio and llama.cpp do."""
+    found = {} if endpoint.is_demo else _listed(endpoint, made)
+    return {model: size for model, facts in found.items() if (size := _context_size(facts)) is not None}
+
+
+def _context_size(facts: Mapping[str, Any]) -> int | None:
+    more = facts.get("meta")
+    said = [facts.get(key) for key in ("max_model_len", "context_length", "max_context_length", "context_window")]
+    said += [more.get("n_ctx"), more.get("n_ctx_train")] if isinstance(more, Mapping) else []
+    return next((size for size in said if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
+
+
+def _listed(endpoint: Endpoint, made: OpenAI | None) -> dict[str, dict[str, Any]]:
+    """Model → what the server says of it, in its order."""
     import httpx2
     import openai
 
-    if endpoint.is_demo:
-        return [DEMO_MODEL]
     asked = (made or client(endpoint)).with_options(timeout=CONNECT_TIMEOUT_S, max_retries=0)
     try:
         found = asked.models.list()
-        listed = [item.id for item in found.data if isinstance(item.id, str) and item.id]
+        return {item.id: item.to_dict() for item in found.data if isinstance(item.id, str) and item.id}
     except (openai.OpenAIError, httpx2.HTTPError) as error:
         raise problem(error, endpoint) from error
     except (AttributeError, TypeError, ValueError) as error:
         raise ProviderError(f"{endpoint.name} answers, but not with a list of models. {_IS_IT_V1}") from error
-    return list(dict.fromkeys(listed))
 
 
 def with_model(endpoint: Endpoint, made: OpenAI | None = None) -> Endpoint:

@@ -88,7 +88,9 @@ def whole(body: Any, kind: str = "application/json", code: int = 200) -> Reply:
 class ModelServer:
     """The server; a context manager. ``url`` ends with /v1."""
 
-    def __init__(self, *replies: Reply, strict: bool = True, models: Sequence[str] = ("tiny",)) -> None:
+    def __init__(
+        self, *replies: Reply, strict: bool = True, models: Sequence[str | dict[str, Any]] = ("tiny",)
+    ) -> None:
         self.queue: list[Reply] = list(replies)
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
@@ -165,7 +167,13 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/models":
             self._body(status(404, "not here"))
             return
-        listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in self.server.owner.models]}
+        listed = {
+            "object": "list",
+            "data": [
+                {"id": model, "object": "model"} if isinstance(model, str) else model
+                for model in self.server.owner.models
+            ],
+        }
         self._body(whole(listed))
 
     def do_POST(self) -> None:

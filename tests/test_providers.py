@@ -97,6 +97,15 @@ def test_the_models_are_listed_in_the_servers_order() -> None:
     assert providers.list_models(Endpoint()) == ["demo"]
 
 
+def test_the_context_of_a_model_is_known_where_the_server_says_it() -> None:
+    vllm = {"id": "vllm", "object": "model", "max_model_len": 8192}
+    llama = {"id": "llama", "object": "model", "meta": {"n_ctx_train": 2048}}
+    wrong = {"id": "wrong", "object": "model", "context_length": "many", "meta": 7}
+    with ModelServer(models=[vllm, llama, wrong, "silent"]) as server:
+        assert providers.context_sizes(Endpoint(server.url)) == {"vllm": 8192, "llama": 2048}
+    assert providers.context_sizes(Endpoint()) == {}
+
+
 def test_a_check_says_in_one_sentence_what_is_wrong() -> None:
     with ModelServer(models=["small", "large"]) as server:
         assert providers.check(Endpoint(server.url, "small")) == f"{server.url} answers and offers 2 models."

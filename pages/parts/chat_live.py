@@ -21,7 +21,7 @@ from sessions_lib.runs import Run, Snapshot
 from sessions_lib.session import Session
 
 INTERVAL_S = 0.09
-TAIL = 12_000  # characters of an answer that are set again at each update; what stands before them is settled
+TAIL = 2_500  # characters of an answer that are set again at each update; what stands before them is settled
 
 
 def watch_run(run: Run, stored: int, place: st.delta_generator.DeltaGenerator, *, in_fragment: bool) -> None:

@@ -183,7 +183,7 @@ def _draw_demo(key: str) -> None:
 
 
 def _draw_endpoint(settings: Mapping[str, Any], url: str, key: str) -> dict[str, Any]:
-    typed = st.text_input("API key", key=f"{key}-key", type="password", autocomplete="off", placeholder=_key_hint(url))
+    st.text_input("API key", key=f"{key}-key", type="password", autocomplete="off", placeholder=_key_hint(url))
     st.caption(
         "Kept in this server’s memory for your visit and sent to this address only; never written to disk, gone after "
         "a restart. Local servers need none."
@@ -191,27 +191,27 @@ def _draw_endpoint(settings: Mapping[str, Any], url: str, key: str) -> dict[str,
     listed: list[str] = st.session_state.get(f"{key}-models-{url}", [])
     current = _text(settings.get("model")) or ""
     options = list(dict.fromkeys([*([current] if current and current != providers.DEMO_MODEL else []), *listed]))
+    model_key = f"{key}-model-{url}-{len(listed)}"
     model = st.selectbox(
         "Model",
         options,
         index=0 if options else None,
-        key=f"{key}-model-{url}-{len(listed)}",
+        key=model_key,
         accept_new_options=True,
         placeholder="Type a name, or list what the server offers",
     )
     with st.container(horizontal=True):
-        wants_list = st.button("List models", key=f"{key}-list", icon=":material/list:")
-        wants_test = st.button("Test", key=f"{key}-test", icon=":material/network_check:")
-    if wants_list or wants_test:
-        _ask_server(url, model or "", typed, key, wants_list)
+        for label, icon, ask in (("List models", "list", _list_models), ("Test", "network_check", _test)):
+            st.button(label, key=f"{key}-{icon}", icon=f":material/{icon}:", on_click=ask, args=(url, key, model_key))
     if said := st.session_state.get(f"{key}-said-{url}"):
         st.caption(safe_label(said))
+    known: int | None = st.session_state.get(f"{key}-sizes-{url}", {}).get(model)
     limit = st.number_input(
         "Context size in tokens, if you know it",
         min_value=0,
         step=1024,
-        value=_count(settings.get("context_tokens")),
-        key=f"{key}-context",
+        value=known or _count(settings.get("context_tokens")),
+        key=f"{key}-context-{known or 0}",
         help="Shows how full the model’s context is: a resumed session sends everything again.",
     )
     return {"base_url": url or None, "model": model or None, "context_tokens": int(limit) if limit else None}
@@ -227,21 +227,34 @@ def _key_hint(url: str) -> str:
     return "The key of the environment is used" if known else "None"
 
 
-def _ask_server(url: str, model: str, typed_key: str, key: str, wants_list: bool) -> None:
+def _typed(url: str, key: str, model_key: str) -> Endpoint:
+    """The endpoint as it stands in the form, not saved yet."""
+    typed_key = st.session_state.get(f"{key}-key") or _key_for(url)
+    return providers.choose(st.session_state.get(model_key) or None, url, typed_key)
+
+
+def _test(url: str, key: str, model_key: str) -> None:
     try:
-        where = providers.choose(model or None, url, typed_key or _key_for(url))
-        if not wants_list:
-            st.session_state[f"{key}-said-{url}"] = providers.check(where)
-            return
+        said = providers.check(_typed(url, key, model_key))
+    except SessionError as error:
+        said = str(error)
+    st.session_state[f"{key}-said-{url}"] = said
+
+
+def _list_models(url: str, key: str, model_key: str) -> None:
+    try:
+        where = _typed(url, key, model_key)
         listed = providers.list_models(where)
+        st.session_state[f"{key}-sizes-{url}"] = providers.context_sizes(where)
     except SessionError as error:
         st.session_state[f"{key}-said-{url}"] = str(error)
         return
     st.session_state[f"{key}-models-{url}"] = listed
     st.session_state[f"{key}-said-{url}"] = (
-        f"{where.name} offers {len(listed)} models." if listed else f"{where.name} lists no model; type its name."
+        f"{where.name} offers {len(listed)} model{'' if len(listed) == 1 else 's'}."
+        if listed
+        else f"{where.name} lists no model; type its name."
     )
-    st.rerun(scope="fragment")
 
 
 def _draw_behaviour(settings: Mapping[str, Any], key: str) -> dict[str, Any]:

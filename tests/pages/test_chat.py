@@ -757,6 +757,17 @@ def test_how_full_the_context_is_is_shown_where_both_numbers_are_known(open_page
     assert any("context 25% full (1,000 of 4,000)" in one.value for one in page.caption)
 
 
+def test_the_context_a_server_names_is_filled_in_when_its_models_are_listed(open_page, folder, served):
+    served.models = [{"id": "tiny", "object": "model", "max_model_len": 8192}]
+    two_turns(folder)
+    page = open_page("chat", session="a")
+
+    page.button(key="chat-settings").click().run()
+    button(page, "List models").click().run()
+
+    assert next(one for one in page.number_input if one.label.startswith("Context size")).value == 8192
+
+
 def test_a_run_that_is_live_is_seen_by_another_visitor_without_a_second_request(open_page, folder, served):
     write(folder / "a.jsonl", LIGHTHOUSES)
     served.queue = [say("one two three four five six", pause_s=0.1)]
