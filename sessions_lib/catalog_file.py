@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 4
+VERSION = 6
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -25,9 +25,10 @@ CREATE TABLE sessions(
   n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, changed INTEGER NOT NULL,
   size INTEGER, mtime INTEGER, inode INTEGER, meta_size INTEGER, meta_mtime INTEGER, meta_inode INTEGER,
   offset INTEGER NOT NULL, lines INTEGER NOT NULL, mark BLOB, open_line INTEGER NOT NULL, last_identity TEXT,
-  turn_from INTEGER NOT NULL, turn_time INTEGER, first_time INTEGER, said_time INTEGER, prompt TEXT,
+  turn_from INTEGER NOT NULL, turn_time INTEGER, first_time INTEGER, said_time INTEGER,
+  max_time INTEGER, prompt TEXT,
   meta TEXT NOT NULL, title TEXT NOT NULL, title_text TEXT NOT NULL, tags TEXT NOT NULL,
-  created INTEGER, last_active INTEGER, parent TEXT, inherited INTEGER NOT NULL,
+  created INTEGER, last_active INTEGER, newest INTEGER, parent TEXT, inherited INTEGER NOT NULL,
   messages INTEGER NOT NULL, turns INTEGER NOT NULL, models TEXT NOT NULL, tools TEXT NOT NULL, verdict TEXT NOT NULL,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   reported INTEGER NOT NULL, answers INTEGER NOT NULL,
@@ -36,6 +37,7 @@ CREATE TABLE sessions(
   calls INTEGER NOT NULL, errors INTEGER NOT NULL, damaged INTEGER NOT NULL, unanswered INTEGER NOT NULL,
   fault TEXT, indexed INTEGER NOT NULL, last_row INTEGER NOT NULL);
 CREATE INDEX sessions_by_time ON sessions(last_active DESC, id);
+CREATE INDEX sessions_by_newest ON sessions(newest DESC);
 CREATE INDEX sessions_by_change ON sessions(changed);
 CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
 CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;

@@ -58,6 +58,7 @@ class Row:
     turn_time: int | None = None
     first_time: int | None = None
     said_time: int | None = None
+    max_time: int | None = None
     prompt: str | None = None
     meta: str = "{}"
     title: str = ""
@@ -65,6 +66,7 @@ class Row:
     tags: str = "[]"
     created: int | None = None
     last_active: int | None = None
+    newest: int | None = None  # no message was said later: the latest time of all, clocks may step back
     parent: str | None = None
     inherited: int = 0
     messages: int = 0
@@ -226,6 +228,7 @@ def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | N
     row.last_active = row.said_time if row.said_time is not None else row.created
     if row.last_active is None and said is not None:
         row.last_active = said[1] // 10**9 * 10**6
+    row.newest = max((time for time in (row.max_time, row.last_active) if time is not None), default=None)
     row.fault = fault
 
 
@@ -314,6 +317,7 @@ class _Fold:
             if row.turn_from < self.first_new:
                 self.late = (moment, row.turn_from)
         row.turn_time = row.said_time = moment
+        row.max_time = moment if row.max_time is None else max(moment, row.max_time)
         row.first_time = moment if row.first_time is None else row.first_time
 
     def _take_answer(self, message: content.Message, role: str, number: int) -> tuple[Any, ...]:
@@ -436,7 +440,7 @@ def _milliseconds(message: content.Message, key: str) -> int | None:
 def _write_names(db: sqlite3.Connection, row: Row) -> None:
     """Tags, models, tools and the verdict as the filters compare them; ``label`` are tags as they are counted."""
     named = [("tag", query.fold_name(tag), tag) for tag in json.loads(row.tags)]
-    named += [("label", tag.casefold(), tag) for tag in json.loads(row.tags)]
+    named += [("label", metadata.tag_key(tag), tag) for tag in json.loads(row.tags)]
     named += [("model", query.fold_name(model), model) for model in json.loads(row.models)]
     named += [("tool", query.fold_name(tool), tool) for tool in json.loads(row.tools)]
     if row.verdict:

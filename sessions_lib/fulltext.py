@@ -15,13 +15,13 @@ Does not refresh the catalog.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ from sessions_lib.query import Query
 SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
 BATCH_BYTES = 16_000_000
 MAX_TERMS = 1_000  # a part of a word that more words hold says nothing
+FREQUENT = 500  # candidates beyond which the newest few are looked for session by session
+MAX_VALUES = 30_000  # that SQLite takes in one statement
 MAX_FRESH = 20_000  # words beside the stored list
 REBUILD_FROM_DEAD = 20_000
 
@@ -60,7 +62,7 @@ def _spaced(found: re.Match[str]) -> str:
     run = found[0]
     if not _RUN.match(run):
         return " "
-    return f" {' '.join(first + second for first, second in pairwise(run))} {run[-1]} "
+    return f" {' '.join(first + second for first, second in itertools.pairwise(run))} {run[-1]} "
 
 
 @dataclass(slots=True)
@@ -106,7 +108,9 @@ class Vocabulary:
             piece = found[0]
             starts, ends = found.start() == 0, found.end() == len(needle)
             if found["cjk"]:
-                yield from (quoted(a + b) for a, b in pairwise(piece)) if len(piece) > 1 else [quoted(piece) + "*"]
+                yield from (
+                    (quoted(a + b) for a, b in itertools.pairwise(piece)) if len(piece) > 1 else [quoted(piece) + "*"]
+                )
             elif not starts:
                 yield quoted(piece) + ("*" if ends else "")
             elif (terms := self.holding(piece, at_end=not ends)) is not None:
@@ -362,25 +366,57 @@ class Search:
         return found + self._scanned(f"{about_sessions} AND NOT ({is_indexed})", (*values, whole))
 
     def _indexed(self, expression: str, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
+        rows = [row for (row,) in self.db.execute("SELECT rowid FROM said WHERE said MATCH ?", (expression,))]
+        if self.limit is not None and len(rows) > FREQUENT:
+            return self._newest_of(set(rows), about_sessions, values)
         about_messages, more = message_filter(self.db, self.asked)
-        candidates = self.db.execute(
-            f"SELECT {_CANDIDATE} FROM messages m JOIN sessions s ON s.n=m.session "
-            f"WHERE m.row IN (SELECT rowid FROM said WHERE said MATCH ?) AND {about_sessions} AND {about_messages} "
-            f"ORDER BY {_NEWEST}",
-            (expression, *values, *more),
-        )
         found: list[Hit] = []
         seen: set[str] = set()
         with _Files(self.folder) as files:
-            for row in candidates:
-                if self.first_only and row[0] in seen:
-                    continue
-                if (hit := self._prove(files, row)) is not None:
-                    found.append(hit)
-                    seen.add(row[0])
-                    if self.limit is not None and len(found) >= self.limit:
-                        break
+            for part in range(0, len(rows), MAX_VALUES):
+                chosen = rows[part : part + MAX_VALUES]
+                candidates = self.db.execute(
+                    f"SELECT {_CANDIDATE} FROM messages m JOIN sessions s ON s.n=m.session "
+                    f"WHERE m.row IN ({', '.join('?' * len(chosen))}) AND {about_sessions} AND {about_messages} "
+                    f"ORDER BY {_NEWEST}",
+                    (*chosen, *values, *more),
+                )
+                for row in candidates:
+                    if self.first_only and row[0] in seen:
+                        continue
+                    if (hit := self._prove(files, row)) is not None:
+                        found.append(hit)
+                        seen.add(row[0])
         return found
+
+    def _newest_of(self, rows: set[int], about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
+        """The newest hits among very many candidates: session by session, until no other can have a newer one."""
+        about_messages, more = message_filter(self.db, self.asked)
+        sessions = self.db.execute(
+            f"SELECT s.n, s.newest FROM sessions s WHERE {about_sessions} ORDER BY s.newest DESC", values
+        ).fetchall()
+        found: list[Hit] = []
+        with _Files(self.folder) as files:
+            for session, newest in sessions:
+                if self._is_enough(found, newest):
+                    break
+                candidates = self.db.execute(
+                    f"SELECT {_CANDIDATE}, m.row FROM messages m JOIN sessions s ON s.n=m.session "
+                    f"WHERE m.session=? AND {about_messages} ORDER BY {_NEWEST}",
+                    (session, *more),
+                )
+                chosen = (row[:7] for row in candidates if row[7] in rows)
+                proved = (hit for row in chosen if (hit := self._prove(files, row)))
+                found += itertools.islice(proved, self.limit)
+        return found
+
+    def _is_enough(self, found: list[Hit], newest: int | None) -> bool:
+        """True if the limit is reached, and a session whose newest message is of ``newest`` can have no newer hit."""
+        if self.limit is None or len(found) < self.limit:
+            return False
+        found[:] = listing.hits_newest_first(found)[: self.limit]
+        last = to_us(found[-1].when) if found else None
+        return last is not None and newest is not None and newest < last
 
     def _prove(self, files: _Files, row: Sequence[Any]) -> Hit | None:
         """The hit for a candidate, if the message in the file matches."""
@@ -397,18 +433,14 @@ class Search:
     def _scanned(self, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
         """The hits in sessions that the index does not answer for, newest sessions first."""
         rows = self.db.execute(
-            f"SELECT {INFO}, coalesce((SELECT max(m.time) FROM messages m WHERE m.session=s.n), s.last_active) newest "
-            f"FROM sessions s WHERE {about_sessions} AND s.messages>0 ORDER BY newest DESC",
+            f"SELECT {INFO}, s.newest FROM sessions s WHERE {about_sessions} AND s.messages>0 ORDER BY s.newest DESC",
             values,
         ).fetchall()
         anchors = [anchor for needle in self.asked.needles if (anchor := _anchor(needle))]
         found: list[Hit] = []
         for *row, newest in rows:
-            if self.limit is not None and len(found) >= self.limit:
-                found = listing.hits_newest_first(found)[: self.limit]
-                last = to_us(found[-1].when)
-                if last is not None and newest is not None and newest < last:
-                    break
+            if self._is_enough(found, newest):
+                break
             info = info_of(row)
             if _may_hold(self.folder / f"{info.id}{listing.MESSAGES}", anchors):
                 found += self._hits_of(info)

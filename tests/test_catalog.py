@@ -213,6 +213,18 @@ def test_a_large_index_answers_as_a_small_one(folder: Path, monkeypatch: pytest.
     same(kept, folder)
 
 
+def test_the_newest_of_very_many_hits_are_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fulltext, "FREQUENT", 0)
+
+    same(Catalog(folder), folder)
+
+
+def test_more_candidates_than_a_statement_takes_are_all_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fulltext, "MAX_VALUES", 2)
+
+    same(Catalog(folder), folder)
+
+
 def test_a_half_built_index_answers_as_a_whole_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fulltext, "SMALL_BYTES", 0)
     monkeypatch.setattr(fulltext, "BATCH_BYTES", 200)
