@@ -8,6 +8,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -295,6 +296,61 @@ def test_a_pipe_that_closes_early_is_no_traceback(terminal: Terminal, program: s
 
     assert "Error" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+CLOSED = "<&- >&- 2>&-"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "closed"),
+    [
+        *(("list", 0, one) for one in CLOSED.split()),
+        *(("delete a", 1, one) for one in CLOSED.split()),
+        ("show a", 0, CLOSED),
+        ("delete a", 1, CLOSED),
+        ("chat a", 0, CLOSED),
+        ("chat a --once hi", 0, CLOSED),
+        ("search x", 0, CLOSED),
+    ],
+)
+def test_streams_that_are_closed_are_empty_and_no_traceback(
+    terminal: Terminal, arguments: str, code: int, closed: str
+) -> None:
+    terminal.session("a")
+
+    line = f"{' '.join(_quoted(terminal.command('forkbook', *arguments.split())))} {closed}"
+    done = subprocess.run(
+        ["bash", "-c", line], env=terminal.env(), capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_a_full_disk_under_the_output_is_one_sentence(terminal: Terminal) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    terminal.session("a", *({"role": "user", "content": "word " * 2000} for _ in range(9)))
+
+    for arguments in (["list"], ["show", "a"], ["export", "a", "-o", "-"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                terminal.command("forkbook", *arguments),
+                env=terminal.env(),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        assert done.returncode == 1, arguments
+        assert "No space left on device" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_empty_folder_name_is_not_the_default_folder(terminal: Terminal) -> None:
+    terminal.session("a")
+
+    assert "names no folder" in terminal.told("list", "--dir", "")
+    assert "names no folder" in terminal.told("delete", "a", "--yes", "--dir", " ")
 
 
 def _quoted(words: list[str | bytes]) -> list[str]:

@@ -50,7 +50,8 @@ def bring(
     except KeyboardInterrupt:
         raise SessionError("Stopped. Import again, and it goes on from there.") from None
     total = importers.total_of([step.result for step in done if step.result])
-    _print_total(done, total, dry_run)
+    if any(step.result for step in done):
+        _print_total(done, total, dry_run)
     if any(step.error and step.was_named for step in done) or not any(step.result for step in done):
         raise SessionError("Not everything that was named could be imported; see above.")
 

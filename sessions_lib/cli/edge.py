@@ -27,7 +27,7 @@ def run(program: str) -> NoReturn:
     except BrokenPipeError:
         _quiet_pipe()
     except OSError as error:
-        _tell(f"{error.filename}: {error.strerror or error}" if error.filename else str(error.strerror or error))
+        _tell(f"{error.filename or 'The output'}: {error.strerror or error}. Free space or choose another place.")
     except KeyboardInterrupt:
         _tell("Stopped.")
     sys.exit(1)
@@ -45,7 +45,10 @@ def _call(program: str, arguments: list[str]) -> None:
 
 
 def _open_texts() -> None:
-    """Make the standard streams take and give any text, whatever the locale says."""
+    """Make the standard streams take and give any text, whatever the locale says; one that was closed is empty."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it lives as long as the process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

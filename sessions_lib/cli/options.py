@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sessions_lib.cli import printing
+from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
     from sessions_lib.manager import SessionManager
@@ -38,6 +39,8 @@ def manager(folder: str | None) -> SessionManager:
     """The folder of sessions that ``--dir`` names."""
     from sessions_lib.manager import SessionManager
 
+    if folder is not None and not folder.strip():
+        raise SessionError("--dir names no folder; nothing was done. Leave it out for the default folder.")
     return SessionManager(path(folder) if folder else None)
 
 
