@@ -194,8 +194,9 @@ def last_fork_point(messages: Sequence[Message]) -> int:
 def nearest_fork_points(messages: Sequence[Message], at: int) -> list[int]:
     """The nearest allowed points around ``at``: one below, one above where there is one."""
     forbidden = forbidden_points(messages)
+    at = max(at, 0)
     below = next(point for point in range(min(at, len(messages)), -1, -1) if point not in forbidden)
-    above = next((point for point in range(max(at, 0), len(messages) + 1) if point not in forbidden), None)
+    above = next((point for point in range(at, len(messages) + 1) if point not in forbidden), None)
     return [below] if above is None or above == below else [below, above]
 
 

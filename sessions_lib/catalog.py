@@ -24,7 +24,7 @@ from datetime import date, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sessions_lib import catalog_file, catalog_rows, fulltext, listing, names, query, usage
+from sessions_lib import catalog_file, catalog_rows, fulltext, listing, metadata, names, query, usage
 from sessions_lib.catalog_file import transaction
 from sessions_lib.catalog_rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.errors import StorageError
@@ -302,7 +302,7 @@ class Catalog:
 
     def find_by_tag(self, tag: str) -> Infos:
         """The sessions that wear ``tag``, upper and lower case alike, newest first."""
-        wanted = " ".join(tag.split()).casefold()
+        wanted = metadata.tag_key(tag)
         tagged = "s.n IN (SELECT session FROM names WHERE kind='label' AND name=?)"
         return self.ask(lambda db: _infos(db, f"WHERE {tagged} ORDER BY s.last_active DESC, s.id", (wanted,)))
 

@@ -70,14 +70,16 @@ class SessionLocked(SessionError):
 
 
 class ForkPointForbidden(SessionError):
-    """A fork at this message would leave a tool call without its result."""
+    """A fork at this message would leave a tool call without its result, or there is no such message."""
 
-    def __init__(self, session: str, at: int, allowed: Sequence[int]) -> None:
+    def __init__(self, session: str, at: int, allowed: Sequence[int], count: int | None = None) -> None:
         self.session, self.at, self.allowed = session, at, tuple(allowed)
         near = " or ".join(str(point) for point in self.allowed)
+        is_there = count is None or 0 <= at <= count
+        why = "it would end in a tool call without its result" if is_there else f"its last message is {count}"
         super().__init__(
-            f"Session {session!r} cannot be forked after message {at}: it would end in a tool call without its "
-            f"result. The nearest allowed: after message {near}."
+            f"Session {session!r} cannot be forked after message {at}: {why}. "
+            f"The nearest allowed: after message {near}."
         )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sessions_lib import content, merging, messages, names
+from sessions_lib import content, merging, messages, metadata, names
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
 from sessions_lib.manager import SessionManager
@@ -82,7 +82,7 @@ def join(manager: SessionManager, plan: Preview, new_id: str | None = None) -> S
     """Write what ``plan`` shows as a new session and return it; ``SessionExists`` if ``new_id`` is taken."""
     a, b = manager.open(plan.first), manager.open(plan.second)
     tags = list(a.tags)
-    tags += [tag for tag in b.tags if tag.casefold() not in {one.casefold() for one in tags}]
+    tags += [tag for tag in b.tags if metadata.tag_key(tag) not in set(map(metadata.tag_key, tags))]
     kept = {key: value for key, value in a.meta.items() if key in _KEPT}
     shared_with = plan.messages[plan.shared - 1]["id"] if plan.shared else None
     session = manager.create(

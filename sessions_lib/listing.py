@@ -97,7 +97,7 @@ def display_title(session: str, meta: Mapping[str, Any], prompt: str) -> str:
 
 def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
     """The tags in ``meta``, each once, upper and lower case alike."""
-    return tuple({tag.casefold(): tag for tag in reversed(metadata.Metadata(meta).tags)}.values())[::-1]
+    return tuple({metadata.tag_key(tag): tag for tag in reversed(metadata.Metadata(meta).tags)}.values())[::-1]
 
 
 def session_ids(folder: Path) -> list[str]:
@@ -315,6 +315,6 @@ def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for row in rows:
         for tag in row.tags:
-            spelled.setdefault(tag.casefold(), set()).add(tag)
-            counts[tag.casefold()] = counts.get(tag.casefold(), 0) + 1
+            spelled.setdefault(metadata.tag_key(tag), set()).add(tag)
+            counts[metadata.tag_key(tag)] = counts.get(metadata.tag_key(tag), 0) + 1
     return {min(spelled[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}

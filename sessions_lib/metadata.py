@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -120,13 +121,17 @@ def clean_tag(tag: object) -> str:
     return line
 
 
+def tag_key(tag: str) -> str:
+    """``tag`` as tags are compared: case, blanks and the way an accent is composed make no other tag."""
+    return unicodedata.normalize("NFC", " ".join(tag.split())).casefold()
+
+
 def with_tag(tags: list[str], tag: str) -> list[str]:
     """``tags`` and ``tag``, unless it is there in some spelling of upper and lower case."""
     wanted = clean_tag(tag)
-    return tags if any(t.casefold() == wanted.casefold() for t in tags) else [*tags, wanted]
+    return tags if any(tag_key(t) == tag_key(wanted) for t in tags) else [*tags, wanted]
 
 
 def without_tag(tags: list[str], tag: str) -> list[str]:
     """``tags`` without ``tag``, upper and lower case ignored."""
-    unwanted = " ".join(tag.split()).casefold()
-    return [t for t in tags if " ".join(t.split()).casefold() != unwanted]
+    return [t for t in tags if tag_key(t) != tag_key(tag)]

@@ -27,10 +27,11 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
 from sessions_lib import content
+from sessions_lib.messages import clean
 
 Range = tuple[int, int]
 
@@ -117,7 +118,7 @@ def parse(text: str, zone: tzinfo | None = None) -> Query:
     """
     found: dict[str, Any] = {"words": [], "phrases": [], **{name: [] for name in _NAMED.values()}}
     notes: list[str] = []
-    for token, key, value, quoted in _tokens(text):
+    for token, key, value, quoted in _tokens(clean(text)):
         if key and _take_filter(found, key, value, zone):
             continue
         if key in (*_NAMED, *_DAYS, "is", "has"):
@@ -214,12 +215,16 @@ def _period(text: str, zone: tzinfo | None) -> tuple[datetime, datetime] | None:
 def midnight(day: date, zone: tzinfo | None = None) -> datetime:
     """The first moment of ``day`` in ``zone`` (default: this machine's), aware."""
     start = datetime(day.year, day.month, day.day, tzinfo=zone)
-    return start if zone else start.astimezone()
+    try:
+        return start if zone else start.astimezone()
+    except (ValueError, OverflowError):  # the calendar's first or last day, seen from another zone
+        return start.replace(tzinfo=UTC)
 
 
 def day_bounds(day: date, zone: tzinfo | None = None) -> tuple[datetime, datetime]:
     """The first moment of ``day`` and of the day after it in ``zone``."""
-    return midnight(day, zone), midnight(day + timedelta(days=1), zone)
+    after = day + timedelta(days=1) if day < date.max else day
+    return midnight(day, zone), midnight(after, zone)
 
 
 def _without_star(word: str) -> str:

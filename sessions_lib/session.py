@@ -381,7 +381,8 @@ class Session:
         if at is None:
             return calls.last_fork_point(self.messages)
         if not calls.is_fork_point(self.messages, at):
-            raise ForkPointForbidden(self._id, at, calls.nearest_fork_points(self.messages, at))
+            nearest = calls.nearest_fork_points(self.messages, at)
+            raise ForkPointForbidden(self._id, at, nearest, len(self.messages))
         return at
 
     def _fork_meta(self, at: int, message_id: str | None, title: str) -> dict[str, Any]:

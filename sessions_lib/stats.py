@@ -27,7 +27,7 @@ from typing import Any
 
 import pandas as pd
 
-from sessions_lib import query, times, usage
+from sessions_lib import metadata, query, times, usage
 from sessions_lib.catalog import Catalog
 from sessions_lib.catalog_rows import EPOCH, QUARTER_US, to_us
 from sessions_lib.query import Query
@@ -399,7 +399,7 @@ def _split(split: str | None) -> tuple[str, str]:
 
 def _spelling(catalog: Catalog) -> dict[str, str]:
     """Folded tag → the spelling a person sees; ``""`` → no tag."""
-    return {**{tag.casefold(): tag for tag in catalog.tags()}, "": NO_TAG}
+    return {**{metadata.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
 
 
 def _day_number(zone: tzinfo | None, first: int, last: int) -> str:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_lib import SessionManager, names
-from sessions_lib.errors import InvalidSessionId, SessionError, SessionExists, SessionLocked, SessionNotFound
+from sessions_lib.errors import (
+    ForkPointForbidden,
+    InvalidSessionId,
+    SessionError,
+    SessionExists,
+    SessionLocked,
+    SessionNotFound,
+)
 from tests.record import GULL, LIGHTHOUSES, TALLER, said, write
 
 EVIL = [
@@ -269,3 +277,46 @@ def test_a_circle_of_parents_ends(manager: SessionManager) -> None:
         (manager.folder / f"{one}.meta.json").write_text(f'{{"forked_from":{{"session":"{parent}","messages":1}}}}')
 
     assert {info.id for info in manager.family("a")} == {"a", "b"}
+
+
+def test_the_first_and_the_last_day_of_the_calendar_are_days_like_others(manager: SessionManager) -> None:
+    write(manager.folder / "a.jsonl", LIGHTHOUSES)
+
+    found = [
+        manager.find_by_date(day, ZoneInfo(z))
+        for day in ("0001-01-01", "9999-12-31")
+        for z in ("Asia/Tokyo", "America/Sao_Paulo")
+    ]
+
+    assert found == [[]] * 4
+    assert [manager.find_by_date(day) for day in ("0001-01-01", "9999-12-31")] == [[], []]
+
+
+def test_half_a_character_in_a_query_finds_nothing_and_breaks_nothing(manager: SessionManager) -> None:
+    write(manager.folder / "a.jsonl", LIGHTHOUSES)
+
+    assert manager.search("\ud83d") == []
+
+
+def test_a_tag_is_one_however_its_accents_are_composed(manager: SessionManager) -> None:
+    session = manager.create(session_id="a", tags=["cafe\u0301"])
+    session.add_tag("Caf\u00e9")
+
+    assert session.tags == ["cafe\u0301"]
+    assert manager.tags() == {"cafe\u0301": 1}
+    assert [info.id for info in manager.find_by_tag("CAF\u00c9")] == ["a"]
+    session.remove_tag("caf\u00e9")
+    assert manager.open("a").tags == []
+
+
+@pytest.mark.parametrize(("at", "nearest"), [(-1, (0,)), (-7, (0,)), (2, (1,)), (10**9, (1,))])
+def test_a_fork_point_outside_the_session_is_refused_with_what_there_is(
+    manager: SessionManager, at: int, nearest: tuple[int, ...]
+) -> None:
+    write(manager.folder / "a.jsonl", LIGHTHOUSES)
+
+    with pytest.raises(ForkPointForbidden, match="its last message is 1") as refused:
+        manager.fork("a", "b", at=at)
+
+    assert refused.value.allowed == nearest
+    assert not manager.exists("b")
