@@ -132,7 +132,26 @@ def test_nothing_said_is_nothing_to_keep() -> None:
     assert not answer.is_whole
 
 
-KEYS = ["choices", "delta", "message", "content", "tool_calls", "index", "id", "function", "name", "arguments", "finish_reason", "usage", "model", "type", "text", "thinking", "reasoning", "refusal"]
+KEYS = [
+    "choices",
+    "delta",
+    "message",
+    "content",
+    "tool_calls",
+    "index",
+    "id",
+    "function",
+    "name",
+    "arguments",
+    "finish_reason",
+    "usage",
+    "model",
+    "type",
+    "text",
+    "thinking",
+    "reasoning",
+    "refusal",
+]
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
