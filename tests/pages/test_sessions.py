@@ -552,6 +552,42 @@ def test_renaming_and_trashing_in_its_own_view_leads_back_to_the_list(open_page,
     assert titles(page) == ["one", "three"]
 
 
+# ------------------------------------------------------------ imports
+
+
+def test_a_folder_is_imported_with_a_report_of_what_could_not_be(open_page, folder, tmp_path):
+    kept = tmp_path / "kept"
+    write(kept, "good", said("Which tide?"), said("Low.", "assistant"))
+    (kept / "bad.json").write_text("[1, 2")
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    page = open_page("sessions")
+
+    page.button(key="import_button").click().run()
+    page.text_input(key="import_path").set_value(str(kept)).run()
+    page.button(key="import_start").click().run()
+
+    assert not page.exception
+    assert "**1** new session, **2** messages" in texts(page)
+    report = next(frame.value for frame in page.dataframe if "Result" in frame.value.columns)
+    assert set(report["File"]) == {"bad.json", "good.jsonl"}
+    assert [info.title for info in SessionManager(folder).list()] == ["Which tide?"]
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+
+
+def test_importing_twice_adds_nothing(open_page, folder, tmp_path):
+    kept = tmp_path / "kept"
+    write(kept, "good", said("Which tide?"))
+
+    for _ in range(2):
+        page = open_page("sessions")
+        page.button(key="import_button").click().run()
+        page.text_input(key="import_path").set_value(str(kept)).run()
+        page.button(key="import_start").click().run()
+
+    assert "**0** new sessions, **0** messages" in texts(page)
+    assert len(SessionManager(folder).list()) == 1
+
+
 # ------------------------------------------------------------ exports
 
 
