@@ -99,6 +99,8 @@ class SessionManager:
         if not found and text.strip():
             wanted = text.strip().casefold()
             found = [info.id for info in self.list() if info.title.casefold() == wanted]
+            if len(found) > 1 and len(begun := {self._beginning(one) for one in found}) == 1 and None not in begun:
+                return found[0]  # one conversation, saved and loaded again: the newest goes on from the others
         if len(found) == 1:
             return found[0]
         if found:
@@ -107,6 +109,16 @@ class SessionManager:
         if not names.is_id(text):
             names.check_id(text)
         raise SessionNotFound(text)
+
+    def _beginning(self, session_id: str) -> str | None:
+        """The identity of the first message, ``None`` if there is none."""
+        try:
+            for line in jsonl.iterate(self.folder / (session_id + SUFFIX)):
+                if line.records:
+                    return messages.identities(line.records[:1])[0]
+        except (OSError, SessionError):
+            return None
+        return None
 
     def fork(
         self, session_id: str, new_id: str | None = None, at: int | None = None, title: str | None = None

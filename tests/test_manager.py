@@ -320,3 +320,19 @@ def test_a_fork_point_outside_the_session_is_refused_with_what_there_is(
 
     assert refused.value.allowed == nearest
     assert not manager.exists("b")
+
+
+def test_a_title_that_a_saved_and_its_loaded_session_share_means_the_newest(
+    tmp_path: Path, manager: SessionManager
+) -> None:
+    first = manager.create()
+    first.append({**LIGHTHOUSES, "timestamp": "2026-03-01T09:00:00Z"})
+    first.save(tmp_path / "walk.json")
+    again = manager.create()
+    again.load(tmp_path / "walk.json")
+    again.append({**GULL, "timestamp": "2026-03-01T10:00:00Z"})
+
+    assert manager.resolve("walk") == again.id
+    manager.create("walk", session_id="other").append(TALLER)
+    with pytest.raises(SessionError, match="could be 3 sessions"):
+        manager.resolve("walk")
