@@ -13,6 +13,7 @@ from pages.parts import (
     chat_new,
     chat_state,
     chat_turns,
+    exporting,
     folder,
     providers,
     trying,
@@ -31,6 +32,7 @@ def draw_dialog(session: Session | None) -> None:
         "edit": "Edit and rerun",
         "rerun": "Rerun with another model",
         "try": "Try in parallel",
+        "export": "Export",
         "delete": "Delete",
         "settings": "Settings",
     }
@@ -45,6 +47,8 @@ def draw_dialog(session: Session | None) -> None:
             chat_header.draw_delete(session)
         elif session is not None and kind == "edit":
             cell_menu.draw_edit(session.id, index, session.messages[index])
+        elif session is not None and kind == "export":
+            exporting.panel([session.id], "chat-export")
         elif session is not None and kind == "try":
             trying.draw(session.id, index, session.messages[index], session.meta)
         elif session is not None:

@@ -13,7 +13,7 @@ from pages.parts import browser, chat_state, folder, links, providers
 from pages.parts.cell_menu import open_dialog
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import View, number
-from sessions_lib import calls, export, messages, usage
+from sessions_lib import calls, messages, usage
 from sessions_lib.errors import SessionError
 from sessions_lib.session import Session
 
@@ -218,17 +218,7 @@ def _draw_more(session: Session) -> None:
     with more, st.container(key="chat-more-body", gap=None):
         _item("Fork the session", "fork_right", "chat-more-fork", fork_here, (session.id,))
         _item("Copy link", "link", "chat-more-link", _copy_link, (session.id,))
-        for name, label in (("markdown", "Export Markdown"), ("json", "Export JSON"), ("html", "Export HTML")):
-            st.download_button(
-                label,
-                data=_exporter(session.id, name),
-                file_name=export.file_name(session.messages, {**session.meta, "id": session.id}, name),
-                key=f"chat-export-{name}",
-                icon=":material/download:",
-                type="tertiary",
-                width="stretch",
-                on_click="ignore",
-            )
+        _item("Export …", "download", "chat-more-export", open_dialog, ("export", session.id, 0))
         _item("Model and settings …", "tune", "chat-more-settings", open_dialog, ("settings", session.id, 0))
         _item("Delete …", "delete", "chat-more-delete", open_dialog, ("delete", session.id, 0))
         st.divider()
@@ -259,14 +249,6 @@ def fork_here(session_id: str) -> None:
 
 def _copy_link(session_id: str) -> None:
     browser.copy(links.address("chat", links.to_chat(session_id)), "Link copied")
-
-
-def _exporter(session_id: str, format: str) -> Any:
-    def written() -> str:
-        session = folder.manager().open(session_id)
-        return export.export(session.messages, {**session.meta, "id": session.id}, format)
-
-    return written
 
 
 def draw_delete(session: Session) -> None:

@@ -333,8 +333,13 @@ def test_an_export_is_the_session_of_that_moment_and_changes_nothing(notebook):
     before = (notebook.folder / "a.jsonl").read_bytes()
 
     page.locator(".st-key-chat-more button").first.click()
+    page.get_by_role("button", name="Export …").click()
+    page.locator(".st-key-chat-export_format input").click()
+    page.get_by_role("option", name="JSON, complete, can be imported again").click()
+    expect(page.get_by_text("keys and addresses too")).to_be_visible()
+    notebook.settle(page)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Export JSON").click()
+        page.locator(".st-key-chat-export_download button").click()
 
     exported = json.loads(download.value.path().read_bytes())
     assert [message["content"] for message in exported["messages"]][2:] == ["Tell me", "Yes."]

@@ -672,6 +672,20 @@ def test_deleting_goes_to_the_trash_and_can_be_undone(open_page, folder):
     assert LIGHTHOUSES["content"] in texts(page)
 
 
+def test_an_export_to_be_read_replaces_secrets_unless_told_otherwise(open_page, folder):
+    write(folder / "a.jsonl", {"role": "user", "content": "mail ana@example.org"}, GULL)
+    page = open_page("chat", session="a")
+    page.session_state["chat-more"] = True
+    page.run()
+
+    button(page, "Export …").click().run()
+
+    assert page.toggle(key="chat-export_redacted_True").value is True
+    assert any("ana@example.org" in str(frame.value) for frame in page.dataframe) or "ana@example.org" in texts(page)
+    page.selectbox(key="chat-export_format").set_value("json").run()
+    assert page.toggle(key="chat-export_redacted_False").value is False
+
+
 def test_a_key_is_sent_to_the_address_it_was_typed_for_and_written_nowhere(open_page, folder):
     two_turns(folder)
     with ModelServer() as server:
