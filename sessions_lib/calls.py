@@ -159,7 +159,19 @@ def settle(messages: Sequence[Message]) -> list[Message]:
 
 def is_fork_point(messages: Sequence[Message], at: int) -> bool:
     """True if a fork may keep exactly the first ``at`` messages."""
-    return 0 <= at <= len(messages) and at not in forbidden_points(messages)
+    return 0 <= at <= len(messages) and _forbidding(messages, at) is None
+
+
+def _forbidding(messages: Sequence[Message], at: int) -> int | None:
+    """The index of the message whose calls are unanswered in the first ``at``, if that forbids a fork there.
+
+    Only the end is looked at: a result belongs to the latest message with such a call open, so what stands before
+    the last assistant message cannot answer its calls.
+    """
+    last = next((index for index in range(at - 1, -1, -1) if messages[index].get("role") != "tool"), None)
+    if last is None or not messages[last].get("tool_calls"):
+        return None
+    return last if any(call.message == 0 for call in pair(messages[last:at]).unanswered) else None
 
 
 def forbidden_points(messages: Sequence[Message]) -> dict[int, list[Call]]:
@@ -187,8 +199,10 @@ def forbidden_points(messages: Sequence[Message]) -> dict[int, list[Call]]:
 
 def last_fork_point(messages: Sequence[Message]) -> int:
     """The largest number of messages that a fork may keep."""
-    forbidden = forbidden_points(messages)
-    return next(at for at in range(len(messages), -1, -1) if at not in forbidden)
+    at = len(messages)
+    while (forbidding := _forbidding(messages, at)) is not None:
+        at = forbidding
+    return at
 
 
 def nearest_fork_points(messages: Sequence[Message], at: int) -> list[int]:

@@ -38,6 +38,7 @@ CREATE TABLE sessions(
   fault TEXT, indexed INTEGER NOT NULL, last_row INTEGER NOT NULL);
 CREATE INDEX sessions_by_time ON sessions(last_active DESC, id);
 CREATE INDEX sessions_by_newest ON sessions(newest DESC);
+CREATE INDEX sessions_waiting ON sessions(n) WHERE indexed < messages;
 CREATE INDEX sessions_by_change ON sessions(changed);
 CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
 CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
