@@ -187,13 +187,32 @@ def write_new(path: Path, content: bytes) -> None:
         os.close(descriptor)
 
 
+def sibling(path: Path) -> Path:
+    """A new hidden name beside ``path``, for what is renamed into place once it is whole; never taken for a session."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+
+
+def put_in_place(whole: Path, target: Path) -> None:
+    """Give the finished file ``whole`` the name ``target``; ``StorageError`` if something has that name already."""
+    try:
+        try:
+            os.link(whole, target, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            os.rename(whole, target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise _refused(target, error) from error
+
+
 def replace(path: Path, content: bytes) -> None:
     """Put ``content`` in place of ``path`` in one step, through a sibling and a rename; readers see old or new."""
-    sibling = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    beside = sibling(path)
     try:
-        write_new(sibling, content)
-        os.replace(sibling, path)
+        write_new(beside, content)
+        os.replace(beside, path)
         sync_folder(path.parent)
     except OSError as error:
-        sibling.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise _refused(path, error) from error

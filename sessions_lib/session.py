@@ -29,7 +29,6 @@ from sessions_lib.errors import (
     ForkPointForbidden,
     InvalidMessage,
     SessionError,
-    SessionExists,
     SessionNotFound,
     StorageError,
 )
@@ -404,15 +403,18 @@ class Session:
     def _fork_file(self, new_id: str | None, size: int, meta: dict[str, Any], *, number_title: bool) -> Session:
         assert self._folder is not None
         folder = self._folder
-        child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta, number_title=number_title)
-        if size:
-            try:
-                disk.copy_prefix(self._file, folder / (child_id + SUFFIX), size)
-            except (OSError, SessionError) as error:
-                (folder / (child_id + metadata.SUFFIX)).unlink(missing_ok=True)
-                if isinstance(error, SessionError):
-                    raise
-                raise SessionExists(child_id) if isinstance(error, FileExistsError) else self._gone() from error
+        copied = disk.sibling(self._file)
+        try:
+            if size:
+                # Whole before the id is claimed: a process killed while it copies leaves no half a fork.
+                disk.copy_prefix(self._file, copied, size)
+            child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta, number_title=number_title)
+            if size:
+                disk.put_in_place(copied, folder / (child_id + SUFFIX))
+        except FileNotFoundError as error:
+            raise self._gone() from error
+        finally:
+            copied.unlink(missing_ok=True)
         return Session.open(folder, child_id)
 
     # ------------------------------------------------------------ joining
