@@ -28,7 +28,10 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
     key = f"chat-prompt-{session.id if session else 'new'}"
     if session is not None:
         st.session_state[f"chat-seen-{session.id}"] = len(session.messages)
+    read_only = folder.why_read_only(session.id if session else None)
     with st.bottom:
+        if read_only:
+            st.caption(f":material/lock: {safe_label(read_only)}")
         st.chat_input(
             "The answer is being written …"
             if is_live
@@ -36,7 +39,7 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
             if name == "demo model"
             else f"Ask {name}",
             key=key,
-            disabled=is_live,
+            disabled=is_live or bool(read_only),
             on_submit=_submit,
             args=(session.id if session else None, key),
         )

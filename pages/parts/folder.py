@@ -39,6 +39,21 @@ def errors_told() -> Iterator[None]:
         st.error(safe_label(str(error)), icon=":material/error:")
 
 
+def why_read_only(session_id: str | None) -> str:
+    """Why nothing can be written here now, in one sentence with what to do; empty if it can. Not escaped."""
+    home = manager().folder
+    if not home.is_dir():
+        return ""  # it is made when the first session is
+    paths = [home] if session_id is None else [home, home / f"{session_id}.jsonl"]
+    for path in paths:
+        if path.exists() and not os.access(path, os.W_OK):
+            return f"Read only: {path} cannot be written. Fix its permissions, then reload."
+    disk = os.statvfs(home)
+    if disk.f_flag & os.ST_RDONLY:
+        return f"Read only: {home} is on a disk that is mounted read-only."
+    return f"Read only: the disk of {home} is full. Free space, then reload." if disk.f_bavail == 0 else ""
+
+
 @dataclass
 class _Kept:
     session: Session

@@ -229,6 +229,18 @@ def test_a_folder_that_cannot_be_written_is_said_in_one_sentence(open_page, fold
     assert "hi" in [one.value for one in page.code]
 
 
+def test_the_page_only_reads_where_nothing_can_be_written_and_says_why(open_page, folder, monkeypatch):
+    write(folder / "a.jsonl", LIGHTHOUSES, GULL)
+    # Root may write anything, whatever the permissions: the answer of the system is given here.
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(folder))
+
+    page = open_page("chat", session="a")
+
+    assert page.chat_input[0].disabled
+    assert f"Read only: {folder} cannot be written" in "\n".join(one.value.replace("\\", "") for one in page.caption)
+    assert LIGHTHOUSES["content"] in texts(page)
+
+
 # ---------------------------------------------------------------- showing
 
 
