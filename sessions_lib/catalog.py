@@ -407,8 +407,15 @@ class Catalog:
 
         until = None if seconds is None else time.monotonic() + seconds
         total = 0
+        self.refresh()
         while not (stop and stop.is_set()) and (until is None or time.monotonic() < until):
-            before, left = self.ask(some)
+            with self._lock:
+                # The folder was looked at once, above: doing so for every half second would double the work.
+                is_fixed, self._is_fixed = self._is_fixed, True
+                try:
+                    before, left = self.ask(some)
+                finally:
+                    self._is_fixed = is_fixed
             total = total or before
             if on_progress and total:
                 on_progress(max(0, total - left), total)
