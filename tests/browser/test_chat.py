@@ -421,9 +421,13 @@ def test_the_outline_jumps_to_any_turn(notebook):
     )
     page = notebook.open("/chat?session=long")
 
+    page.wait_for_timeout(1500)  # the page goes to its newest turn first; nobody opens a menu while it moves
     page.get_by_role("button", name="Outline").click()
+    expect(page.get_by_label("Find a prompt")).to_be_in_viewport()
+    notebook.settle(page)
     page.get_by_label("Find a prompt").fill("message 42")
     page.get_by_label("Find a prompt").press("Enter")
+    notebook.settle(page)
     page.get_by_role("button", name="22 message 42").click()
 
     expect(page.locator(".st-key-chat-cell-long-42")).to_be_in_viewport()
