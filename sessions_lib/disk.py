@@ -11,7 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sessions_lib.errors import SessionError, StorageError
@@ -126,24 +127,31 @@ def copy_prefix(source: Path, target: Path, size: int) -> None:
     """
     reading = open_to_read(source)
     try:
-        try:
-            writing = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            raise _refused(target, error) from error
-        try:
-            os.fchmod(writing, 0o600)
+        with _new_file(target) as writing:
             _copy(reading, writing, size)
-            _sync(writing)
-            sync_folder(target.parent)
-        except OSError as error:
-            os.unlink(target)
-            raise _refused(target, error) from error
-        finally:
-            os.close(writing)
     finally:
         os.close(reading)
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[int]:
+    """A descriptor of the new file ``path`` (0600), put on disk at the end; there is no file if the disk refuses."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise _refused(path, error) from error
+    try:
+        os.fchmod(descriptor, 0o600)
+        yield descriptor
+        _sync(descriptor)
+        sync_folder(path.parent)
+    except OSError as error:
+        os.unlink(path)
+        raise _refused(path, error) from error
+    finally:
+        os.close(descriptor)
 
 
 def _copy(reading: int, writing: int, size: int) -> None:
@@ -169,22 +177,8 @@ def _copy(reading: int, writing: int, size: int) -> None:
 
 def write_new(path: Path, content: bytes) -> None:
     """Write the new file ``path`` (0600), on disk when it returns; ``FileExistsError`` if there is one."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    except FileExistsError:
-        raise
-    except OSError as error:
-        raise _refused(path, error) from error
-    try:
-        os.fchmod(descriptor, 0o600)
+    with _new_file(path) as descriptor:
         _write_all(descriptor, content)
-        _sync(descriptor)
-        sync_folder(path.parent)
-    except OSError as error:
-        os.unlink(path)
-        raise _refused(path, error) from error
-    finally:
-        os.close(descriptor)
 
 
 def sibling(path: Path) -> Path:
