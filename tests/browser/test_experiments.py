@@ -47,7 +47,7 @@ def test_four_branches_are_asked_one_is_stopped_one_fails(serve: Callable[..., A
         page.locator(".st-key-compare_stop_B button").click()
 
         expect(page.locator(".st-key-compare_grid")).to_contain_text("Half an answer", timeout=20_000)
-        expect(page.get_by_text("C · Way c")).to_be_visible(timeout=20_000)
+        expect(page.get_by_test_id("stAlertContentError").get_by_text("C · Way c")).to_be_visible(timeout=20_000)
         app.settle(page)
     assert said(manager.open("a").messages)[-2:] == ["And then?", "Whole."]
     assert manager.open("b").messages[-1]["interrupted"] is True

@@ -64,7 +64,7 @@ def test_on_paper_the_tool_steps_are_open(chromium: Browser, tmp_path: Path) -> 
 
     page.emulate_media(media="print")
 
-    assert page.evaluate("document.querySelector('details pre').checkVisibility({contentVisibilityAuto: true})")
+    page.wait_for_function("document.querySelector('details pre').checkVisibility({contentVisibilityAuto: true})")
     assert page.get_by_text("2.1 m").bounding_box()["height"] > 10  # type: ignore[index]  # None fails the test too
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.close()
