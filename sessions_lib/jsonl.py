@@ -82,6 +82,18 @@ def encode(record: Any) -> bytes:
         raise InvalidMessage(
             f"This message cannot be stored as JSON: {error}. Give texts, numbers and lists."
         ) from error
+    return _escaped(line)
+
+
+def encode_lines(records: Sequence[Any]) -> bytes:
+    """``records`` as lines with their newlines: what ``encode`` makes of each, in a fraction of the time."""
+    try:
+        return _escaped(_encoder.encode_lines(records))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        return b"".join(encode(record) + b"\n" for record in records)  # one of them needs care
+
+
+def _escaped(line: bytes) -> bytes:
     for raw, escape in _ESCAPED:
         if raw in line:
             line = line.replace(raw, escape)
