@@ -37,6 +37,7 @@ ROWS = [
         "query",
         "worddiff",
         "lineup",
+        "watching",
     ],
     ["session", "checks"],
     ["listing", "catalog", "fork_points", "fulltext", "branches"],
