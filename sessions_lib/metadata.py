@@ -10,7 +10,6 @@ Does not lock: callers hold the metadata lock while they read, change and replac
 
 from __future__ import annotations
 
-import json
 import os
 import unicodedata
 from collections.abc import Mapping
@@ -18,6 +17,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from sessions_lib import disk, jsonl, times
 from sessions_lib.errors import NewerVersion, SessionError
@@ -104,11 +105,7 @@ def check_writable(path: Path, current: Metadata) -> None:
 def encode(values: Mapping[str, Any]) -> bytes:
     """``values`` as the file holds them: indented JSON a person can read, without what is ``None``."""
     kept = {key: value for key, value in values.items() if value is not None}
-    # The round through our own encoder turns what JSON cannot hold into what it can, or says so.
-    return (
-        json.dumps(json.loads(jsonl.encode({"version": VERSION, **kept})), indent=1, ensure_ascii=False).encode()
-        + b"\n"
-    )
+    return msgspec.json.format(jsonl.encode({"version": VERSION, **kept}), indent=1) + b"\n"
 
 
 def clean_tag(tag: object) -> str:
