@@ -30,6 +30,7 @@ from sessions_lib.catalog_rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.errors import StorageError
 from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import Query
+from sessions_lib.watching import Watch
 
 Files = dict[str, Stamp]
 Infos = list[SessionInfo]  # the method ``list`` hides the type of that name inside the class
@@ -112,6 +113,10 @@ class Catalog:
         self._inode = 0
         self._retry_at = 0.0
         self._is_fixed = False
+        self._behind = 0  # how many ask for what is known already
+        self._watch: Watch | None = None
+        self._is_whole = False  # True once all files were looked at while they were watched
+        self._touched: set[str] = set()
         self._known: Files = {}
         self._seen = 0  # the change up to which _known is right
         self._vocabulary: fulltext.Vocabulary | None = None
@@ -127,6 +132,7 @@ class Catalog:
             if self._db is not None:
                 self._db.close()
             self._db, self._known, self._seen, self._vocabulary = None, {}, 0, None
+            self._is_whole = False
 
     # ------------------------------------------------------------ up to date
 
@@ -139,7 +145,7 @@ class Catalog:
             for _ in range(2):
                 try:
                     db = self._open()
-                    if not self._is_fixed:
+                    if not self._is_fixed and not self._behind:
                         self._refresh(db, on_progress)
                     return question(db)
                 except sqlite3.OperationalError:
@@ -153,18 +159,47 @@ class Catalog:
             return question(self._db)
 
     @contextlib.contextmanager
-    def at_one_moment(self) -> Iterator[None]:
+    def at_one_moment(self, on_progress: Progress | None = None) -> Iterator[None]:
         """Inside, every question of this thread is answered as of one look at the folder; others wait meanwhile.
 
         For a page that asks many: its numbers fit together, and the folder is looked at once.
         """
         with self._lock:
-            self.refresh()
+            self.refresh(on_progress)
             before, self._is_fixed = self._is_fixed, True
             try:
                 yield
             finally:
                 self._is_fixed = before
+
+    @contextlib.contextmanager
+    def as_known(self) -> Iterator[None]:
+        """Until it ends, every question is answered from what was read so far, and nothing new is read.
+
+        For a server that reads a large folder behind its pages, with another catalog of the same folder.
+        """
+        with self._lock:
+            self._behind += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._behind -= 1
+
+    def watch(self) -> None:
+        """From now on look only at files that the system says were touched, where it says so: for a server."""
+        with self._lock:
+            self._watch = self._watch or Watch(self.folder)
+
+    def waiting(self) -> int:
+        """How many sessions have files that are not as the catalog knows them; nothing is read."""
+        with self._lock:
+            before, self._is_fixed = self._is_fixed, True
+            try:
+                self.ask(self._learn)
+            finally:
+                self._is_fixed = before
+            return len(self._differing())
 
     def _throw_away(self) -> None:
         path = self._path
@@ -232,12 +267,17 @@ class Catalog:
 
     def _differing(self) -> list[str]:
         """The sessions whose files are not as the catalog knows them."""
-        now = scan_files(self.folder)
-        if now == self._known:
-            return []
-        changed = {name for name, _ in now.items() ^ self._known.items()}
-        found = {listing.stem_of(name) for name in changed}
-        return sorted(session for session in found if names.is_id(session) and self._differs(session))
+        told = self._watch.changed() if self._watch else None
+        if told is None or not self._is_whole:
+            self._touched = {name for name, _ in scan_files(self.folder).items() ^ self._known.items()}
+            self._is_whole = True
+        else:
+            self._touched |= told
+        found = {listing.stem_of(name) for name in self._touched}
+        differing = sorted(session for session in found if names.is_id(session) and self._differs(session))
+        # They are looked at again at the next question, in case reading them fails.
+        self._touched = {session + ending for session in differing for ending in (listing.MESSAGES, listing.METADATA)}
+        return differing
 
     def _differs(self, session: str) -> bool:
         return any(
@@ -254,7 +294,7 @@ class Catalog:
             stored = db.execute("SELECT value FROM facts WHERE name='stats'").fetchone()[0]
             self._seen, self._known = unpack(stored)
         if self._seen > change:  # made anew by another process
-            self._seen, self._known = 0, {}
+            self._seen, self._known, self._is_whole = 0, {}, False
         for (session,) in db.execute("SELECT id FROM gone WHERE changed>?", (self._seen,)):
             self._known.pop(session + listing.MESSAGES, None)
             self._known.pop(session + listing.METADATA, None)

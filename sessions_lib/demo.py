@@ -44,7 +44,7 @@ WEST = "Suppose the key doesn't fit. Is there another way in?"
 
 def is_loaded(manager: SessionManager) -> bool:
     """True if a session of the demo is in the folder."""
-    return bool(_ids(manager))
+    return bool(manager.marked("demo"))
 
 
 def load(manager: SessionManager) -> list[str]:
@@ -61,14 +61,10 @@ def load(manager: SessionManager) -> list[str]:
 
 def remove(manager: SessionManager) -> list[str]:
     """Move the demo's sessions to the trash and return their ids; everything else stays, forks of them too."""
-    found = _ids(manager)
+    found = manager.marked("demo")
     for session_id in found:
         manager.delete(session_id)
     return found
-
-
-def _ids(manager: SessionManager) -> list[str]:
-    return [info.id for info in manager.list() if info.meta.get("demo") is True]
 
 
 def _new(manager: SessionManager, wanted: str, created: datetime, title: str | None, tags: Sequence[str]) -> Session:

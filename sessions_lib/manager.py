@@ -8,6 +8,7 @@ Does not read or write messages (``session`` does), and keeps no list of its own
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -41,6 +42,7 @@ class Purgeable:
 # The method ``list`` hides the type of that name inside the class.
 Infos = list[SessionInfo]
 Hits = list[Hit]
+Ids = list[str]
 Entries = list[TrashEntry]
 Purgeables = list[Purgeable]
 Sentences = list[str]
@@ -138,6 +140,12 @@ class SessionManager:
     def list(self) -> Infos:
         """Every session of the folder, newest first."""
         return self.catalog.list()
+
+    def marked(self, name: str) -> Ids:
+        """The ids of the sessions whose metadata says ``name: true``, newest first."""
+        wanted = "SELECT id, meta FROM sessions WHERE instr(meta, ?) ORDER BY last_active DESC, id"
+        found = self.catalog.ask(lambda db: db.execute(wanted, (f'"{name}"',)).fetchall())
+        return [session for session, meta in found if json.loads(meta).get(name) is True]
 
     def info(self, session_id: str) -> SessionInfo:
         """One session's row; ``SessionNotFound`` if there is none."""

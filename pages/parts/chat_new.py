@@ -25,7 +25,7 @@ def draw() -> None:
                 args=(None, prompt),
             )
     with folder.errors_told():
-        recent = folder.manager().list()[:5]
+        recent = folder.manager().catalog.list(5)
         if recent:
             st.subheader("Or go on with", anchor=False)
         for info in recent:
