@@ -178,7 +178,7 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
                 xs[0] if xs else None,
                 xs[-1] if xs else None,
                 len(own),
-                sum(known_tokens) if known_tokens else None,
+                sum(known_tokens) if known_tokens or not own else None,
             )
         )
         for turn, x in zip(own, xs, strict=True):

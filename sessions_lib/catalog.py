@@ -49,8 +49,8 @@ ORDERS = {
     "created": "s.created",
     "turns": "s.turns",
     "messages": "s.messages",
-    "tokens": "s.total",
-    "own_tokens": "s.own_total",
+    "tokens": "CASE WHEN s.answers THEN s.total ELSE 0 END",
+    "own_tokens": "CASE WHEN s.own_answers THEN s.own_total ELSE 0 END",
     "tool_calls": "s.calls",
     "errors": "s.errors",
     "size_bytes": "s.offset",
@@ -578,7 +578,8 @@ def _totals(db: sqlite3.Connection) -> FolderTotals:
         once[:6],
         once[6:],
     )
-    sent_again = None if files[3] is None else int(files[3]) - int(total or 0)
+    sent = files[3] if answers else 0  # where nothing was answered, nothing was spent
+    sent_again = None if sent is None else int(sent) - int(total or 0)
     return FolderTotals(
         sessions=files[0],
         forks=int(files[1]),

@@ -29,7 +29,7 @@ from sessions_lib.query import Query, Range
 MESSAGES = ".jsonl"
 METADATA = metadata.SUFFIX
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
-UNKNOWN = usage.Totals()
+NOTHING = usage.Totals()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class SessionInfo:
     models: tuple[str, ...] = ()
     parent: str | None = None
     inherited: int = 0
-    tokens: usage.Totals = UNKNOWN
-    own_tokens: usage.Totals = UNKNOWN
+    tokens: usage.Totals = NOTHING
+    own_tokens: usage.Totals = NOTHING
     tool_calls: int = 0
     errors: int = 0
     damaged: int = 0

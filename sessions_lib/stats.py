@@ -33,7 +33,7 @@ from sessions_lib.catalog_rows import EPOCH, QUARTER_US, to_us
 from sessions_lib.query import Query
 
 ALL = Query()
-TOKENS = ("input", "cached", "output", "reasoning", "total")
+TOKENS = usage.SUMS
 COUNTS = ("messages", "turns", "answers", "reported", "tool_calls", "tool_results", "errors")
 UNIX_DAY = date(1970, 1, 1).toordinal()
 NO_TAG = "untagged"
@@ -98,8 +98,8 @@ def figures(catalog: Catalog, asked: Query = ALL) -> Figures:
             forks=int(present[1]),
             messages=number["messages"],
             turns=number["turns"],
-            tokens=replace(
-                usage.Totals(*(counts[name] for name in TOKENS)), reported=number["reported"], answers=number["answers"]
+            tokens=usage.Totals(
+                **{name: counts[name] for name in TOKENS}, reported=number["reported"], answers=number["answers"]
             ),
             sent_again=again,
             tool_calls=number["tool_calls"],
@@ -291,7 +291,7 @@ def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     def read(db: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
         where, values = _activity(catalog, db, asked)
         spent = db.execute(
-            "SELECT s.id, sum(a.turns), sum(a.total) FROM activity a JOIN sessions s ON s.n=a.session "
+            "SELECT s.id, sum(a.turns), sum(a.total), sum(a.answers) FROM activity a JOIN sessions s ON s.n=a.session "
             f"WHERE {where} GROUP BY s.n",
             values,
         ).fetchall()
@@ -303,7 +303,7 @@ def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     parents = {session: parent for session, parent, _, _ in rows}
     titles = {session: title for session, _, title, _ in rows}
     whole = {session: total for session, _, _, total in rows}
-    once = {session: (turns, total) for session, turns, total in spent}
+    once = {session: counts for session, *counts in spent}
     members: dict[str, list[str]] = {}
     for session in parents:
         members.setdefault(_root(session, parents), []).append(session)
@@ -313,7 +313,8 @@ def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
         turns = sum(int(once[one][0] or 0) for one in kin if one in once)
         totals = [once[one][1] for one in kin if one in once and once[one][1] is not None]
         files = [whole[one] for one in kin if whole[one] is not None]
-        total = sum(totals) if totals else None
+        answers = sum(once[one][2] for one in kin if one in once)  # without any, nothing was spent: known, and 0
+        total = sum(totals) if totals or not answers else None
         again = sum(files) - (total or 0) if files and not (asked.since or asked.until) else None
         made.append((root, titles[root], len(kin), turns, total, again))
     frame = _frame(made, columns, whole=("sessions", "turns"), maybe=("total", "sent_again"), texts=("root", "title"))
@@ -350,7 +351,8 @@ def context(catalog: Catalog, session: str) -> pd.DataFrame:
                     turn[place] = (turn[place] or 0) + value
     so_far = None
     for turn in turns:
-        so_far = turn[9] = so_far if turn[8] is None else (so_far or 0) + turn[8]
+        spent = turn[8] if turn[4] else 0
+        so_far = turn[9] = so_far if spent is None else (so_far or 0) + spent
     columns = ("turn", "message", "time", "inherited", "answers", "context", "input", "output", "total", "so_far")
     maybe = ("context", "input", "output", "total", "so_far")
     frame = _frame(turns, columns, whole=("turn", "message", "answers"), maybe=maybe)
@@ -455,4 +457,8 @@ def _frame(
             made[name] = pd.array(column, dtype="string")
         else:
             made[name] = pd.Series(column, dtype=object)
+    for prefix in ("", "own_"):  # where there was no answer, nothing was spent: known, and 0 (see ``usage.Totals``)
+        if prefix + "answers" in made:
+            for name in filter(made.__contains__, (prefix + token for token in TOKENS)):
+                made[name][pd.isna(made[name]) & (made[prefix + "answers"] == 0)] = 0
     return pd.DataFrame(made, columns=list(columns))

@@ -22,6 +22,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+SUMS = ("input", "cached", "output", "reasoning", "total")
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -38,7 +40,8 @@ class Usage:
 class Totals:
     """Sums over answers: known tokens, and how many of the answers reported any (``reported`` of ``answers``).
 
-    A sum is ``None`` when no answer reported that number.
+    A sum is ``None`` when there are answers and none reported that number; where there are no answers, nothing was
+    spent, and every sum is 0.
     """
 
     input: int | None = None
@@ -48,6 +51,11 @@ class Totals:
     total: int | None = None
     reported: int = 0
     answers: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.answers:
+            for name in SUMS:
+                object.__setattr__(self, name, getattr(self, name) or 0)
 
 
 def _count(value: Any) -> int | None:

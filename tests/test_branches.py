@@ -70,7 +70,7 @@ def test_a_fork_without_a_turn_of_its_own_has_a_lane_and_a_link():
     drawn = branches.layout([branch("a", 2), branch("b", 2, "a", 4)])
 
     assert lanes(drawn)[1] == ("b", 1, None, None)
-    assert drawn.lanes[1].tokens is None
+    assert drawn.lanes[1].tokens == 0
     assert drawn.links == (Link(0, 1, 1, 1.6),)
 
 

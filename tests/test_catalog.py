@@ -95,7 +95,7 @@ def plain_totals(folder: Path) -> catalog.FolderTotals:
         found = list(listing.read(folder, row.id).messages)
         said |= dict(zip(messages.identities(found), found, strict=True))
     tokens = usage.total(said.values())
-    whole = [row.tokens.total for row in rows if row.tokens.total is not None]
+    whole = [row.tokens.total for row in rows if row.tokens.reported and row.tokens.total is not None]
     return catalog.FolderTotals(
         sessions=len(rows),
         forks=sum(row.parent is not None for row in rows),
@@ -105,7 +105,7 @@ def plain_totals(folder: Path) -> catalog.FolderTotals:
         tool_calls=sum(len(calls.calls_of(message)) for message in said.values()),
         errors=sum(message["role"] == "tool" and bool(message.get("is_error")) for message in said.values()),
         tokens=tokens,
-        sent_again=sum(whole) - (tokens.total or 0) if whole else None,
+        sent_again=sum(whole) - (tokens.total or 0) if whole or not tokens.answers else None,
         size_bytes=sum(row.size_bytes for row in rows),
         damaged_sessions=sum(row.damaged > 0 or row.fault is not None for row in rows),
     )
@@ -481,7 +481,7 @@ def test_a_fork_chain_counts_every_message_once(tmp_path: Path) -> None:
     assert {row.id: (row.tokens.total, row.own_tokens.total) for row in manager.list()} == {
         "a": (100, 100),
         "b": (150, 50),
-        "c": (150, None),
+        "c": (150, 0),
     }
     manager.delete("a")
     manager.delete("b")
@@ -545,3 +545,14 @@ def test_file_states_come_back_as_they_were_stored() -> None:
     assert catalog.unpack(catalog.pack(3, files)) == (3, files)
     assert catalog.unpack(catalog.pack(0, {})) == (0, {})
     assert catalog.unpack(b"") == (0, {})
+
+
+def test_a_session_that_was_answered_nothing_spent_nothing_and_stands_before_the_unknown_ones(tmp_path: Path) -> None:
+    write(tmp_path / "asked.jsonl", {"role": "user", "content": "q"})
+    write(tmp_path / "told.jsonl", {"role": "assistant", "content": "r", "usage": {"total_tokens": 5}})
+    write(tmp_path / "unknown.jsonl", {"role": "assistant", "content": "r"})
+    kept = Catalog(tmp_path)
+
+    page = kept.page(query.parse(""), "own_tokens")
+
+    assert [(row.id, row.own_tokens.total) for row in page.rows] == [("told", 5), ("asked", 0), ("unknown", None)]

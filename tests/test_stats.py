@@ -259,3 +259,18 @@ def test_the_documented_types(chain: Catalog) -> None:
         **dict.fromkeys(("reported", "answers", "own_reported", "own_answers"), "int64"),
     }
     assert frame["tags"].tolist() == [["sea"]] * 4
+
+
+def test_where_nothing_was_answered_the_frames_say_zero_and_not_unknown(tmp_path: Path) -> None:
+    manager = SessionManager(tmp_path)
+    manager.create(session_id="a").extend(
+        [{"role": "user", "content": "q"}, {"role": "assistant", "content": "r", "usage": {"total_tokens": 5}}]
+    )
+    manager.fork("a", "b")
+    manager.create(session_id="c").append({"role": "user", "content": "only asked"})
+
+    rows = stats.sessions(manager.catalog).set_index("id")
+
+    assert rows[["total", "own_total"]].loc[["a", "b", "c"]].to_numpy().tolist() == [[5, 5], [5, 0], [0, 0]]
+    assert dict(stats.families(manager.catalog)[["root", "total"]].itertuples(index=False)) == {"a": 5, "c": 0}
+    assert stats.context(manager.catalog, "c")[["total", "so_far"]].to_numpy().tolist() == [[0, 0]]

@@ -113,8 +113,14 @@ def test_totals_add_what_is_known_and_count_the_answers_that_said_nothing() -> N
     )
 
 
+def test_where_nothing_was_answered_nothing_was_spent() -> None:
+    assert usage.total([]) == Totals(0, 0, 0, 0, 0, 0, 0)
+    assert usage.total([{"role": "user"}, {"role": "tool"}]) == Totals(0, 0, 0, 0, 0, 0, 0)
+    assert Totals(None, None, None, None, None, 0, 0) == Totals()
+
+
 def test_without_any_report_the_totals_are_unknown_and_not_zero() -> None:
-    assert usage.total([]) == Totals()
+    assert usage.total([{"role": "assistant"}]).total is None
     assert usage.total([{"role": "assistant"}, {"role": "user"}]) == Totals(answers=1)
 
 
