@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,17 @@ class Holder:
 
 class SessionError(Exception):
     """Something about a session that a person has to know; the text is one sentence and a next step."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are rebuilt from their text alone, which the children's constructors do not take: an error that
+        # crosses a process would come out as a TypeError there.
+        return _rebuilt, (type(self), self.args, dict(self.__dict__))
+
+
+def _rebuilt(kind: type[SessionError], arguments: tuple[Any, ...], evidence: dict[str, Any]) -> SessionError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(evidence)
+    return error
 
 
 class InvalidSessionId(SessionError):
