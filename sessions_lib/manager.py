@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import catalog, fork_points, jsonl, locks, messages, metadata, names, times, trash
+from sessions_lib import branches, catalog, fork_points, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.folders import SUFFIX, claim, ids_in
 from sessions_lib.listing import Hit, SessionInfo
@@ -171,7 +171,7 @@ class SessionManager:
         return self.catalog.search(parse(query), limit)
 
     def family(self, session_id: str) -> Infos:
-        """The session, its ancestors and everything forked from them, parents before children."""
+        """The session and all it shares an ancestor with, even one that is gone; parents before children."""
         by_id = {info.id: info for info in self.list()}
         if session_id not in by_id:
             raise SessionNotFound(names.check_id(session_id))
@@ -284,23 +284,23 @@ def last_message_time(folder: Path, session_id: str) -> datetime | None:
 
 
 def family_of(by_id: dict[str, SessionInfo], session_id: str) -> Infos:
-    """``session_id`` and all its relatives among ``by_id``, parents before children; a circle of parents ends."""
-    root, seen = session_id, {session_id}
-    while (parent := by_id[root].parent) in by_id and parent not in seen:
-        root = parent
-        seen.add(parent)
-    children: dict[str, list[str]] = {}
-    for info in by_id.values():
-        if info.parent is not None:
-            children.setdefault(info.parent, []).append(info.id)
+    """``session_id`` and all its relatives among ``by_id``, parents before children; a circle of parents ends.
+
+    Forks of a session that is not there any more are one family (see ``branches.relatives``).
+    """
+    kin = branches.relatives({one: info.parent for one, info in by_id.items()}, [session_id])
     first = datetime.min.replace(tzinfo=UTC)
-    found, waiting = [], [root]
-    seen = {root}
+    kin.sort(key=lambda one: (by_id[one].created or first, one))
+    here = set(kin)
+    children: dict[str | None, list[str]] = {}
+    for one in kin:
+        parent = by_id[one].parent
+        children.setdefault(parent if parent in here else None, []).append(one)
+    found: dict[str, SessionInfo] = {}
+    waiting = [*children.get(None, []), *kin]  # all of them again: nothing leads into a circle of parents
     while waiting:
         one = waiting.pop(0)
-        found.append(by_id[one])
-        below = [c for c in children.get(one, []) if c not in seen]
-        below.sort(key=lambda c: (by_id[c].created or first, c))
-        seen.update(below)
-        waiting[:0] = below
-    return found
+        if one not in found:
+            found[one] = by_id[one]
+            waiting[:0] = children.get(one, [])
+    return list(found.values())

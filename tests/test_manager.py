@@ -271,6 +271,21 @@ def test_a_day_is_a_day_of_a_zone(manager: SessionManager) -> None:
         manager.find_by_date("yesterday")
 
 
+def test_forks_of_a_session_that_was_deleted_stay_one_family(manager: SessionManager) -> None:
+    manager.create(session_id="a").extend([LIGHTHOUSES, GULL])
+    for fork, parent in (("b", "a"), ("c", "a"), ("d", "c"), ("e", "b")):
+        manager.fork(parent, fork)
+    manager.create(session_id="other")
+
+    manager.delete("a")
+    manager.delete("c")
+
+    assert [info.id for info in manager.family("e")] == ["b", "e"]
+    manager.restore("c")
+    assert [[info.id for info in manager.family(one)] for one in "bcde"] == [["b", "e", "c", "d"]] * 4
+    assert [info.id for info in manager.family("other")] == ["other"]
+
+
 def test_a_circle_of_parents_ends(manager: SessionManager) -> None:
     for one, parent in (("a", "b"), ("b", "a")):
         write(manager.folder / f"{one}.jsonl", LIGHTHOUSES)
