@@ -99,7 +99,7 @@ def _escaped(line: bytes) -> bytes:
     return line
 
 
-def _raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
     """``(offset, bytes)`` blocks that end at a newline, but for the last one; memory is one block and one line."""
     offset, position = start, start
     rest: list[bytes] = []
@@ -122,8 +122,8 @@ def _raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterato
         rest = [block[cut:]] if cut < len(block) else []
 
 
-def _lines_of(block: bytes, offset: int, number: int, is_end: bool) -> Iterator[tuple[int, Line | None]]:
-    """The lines of one block, as ``(number, line)``; a blank line is ``None``."""
+def lines_of(block: bytes, offset: int, number: int, is_end: bool) -> Iterator[tuple[int, Line | None]]:
+    """The lines of one block at byte ``offset``, as ``(number, line)`` from ``number`` on; a blank line is ``None``."""
     start = 0
     while start < len(block):
         cut = block.find(b"\n", start) + 1 or len(block)
@@ -154,7 +154,7 @@ def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = No
     descriptor = disk.open_to_read(path)
     try:
         with without_gc():
-            for offset, block in _raw_blocks(descriptor, start, stop):
+            for offset, block in raw_blocks(descriptor, start, stop):
                 _read_block(lines, offset, block)
     finally:
         os.close(descriptor)
@@ -176,7 +176,7 @@ def _read_block(lines: Lines, offset: int, block: bytes) -> None:
             lines.line_numbers.append(lines.line_count + number + 1)
         lines.messages += records
     else:
-        for _, line in _lines_of(block, offset, lines.line_count + 1, is_end=not block.endswith(b"\n")):
+        for _, line in lines_of(block, offset, lines.line_count + 1, is_end=not block.endswith(b"\n")):
             if line is not None:
                 _take(lines, line)
     lines.line_count += count
@@ -195,8 +195,8 @@ def iterate(path: Path, start: int = 0, line_number: int = 1) -> Iterator[Line]:
     """The lines of ``path`` from byte ``start`` on, one at a time, blank ones left out; memory is one block."""
     descriptor = disk.open_to_read(path)
     try:
-        for offset, block in _raw_blocks(descriptor, start):
-            for _, line in _lines_of(block, offset, line_number, is_end=not block.endswith(b"\n")):
+        for offset, block in raw_blocks(descriptor, start):
+            for _, line in lines_of(block, offset, line_number, is_end=not block.endswith(b"\n")):
                 if line is not None:
                     yield line
             line_number += block.count(b"\n")
@@ -220,7 +220,7 @@ def tail(path: Path, count: int) -> list[Message]:
                 rest = block
                 continue
             rest = block[:cut]
-            records = [m for _, line in _lines_of(block[cut:], 0, 1, is_end=True) if line for m in line.records]
+            records = [m for _, line in lines_of(block[cut:], 0, 1, is_end=True) if line for m in line.records]
             found = records + found
         return found[-count:] if count else []
     finally:

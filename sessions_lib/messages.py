@@ -60,13 +60,25 @@ def identities(messages: Iterable[Message]) -> list[str]:
     found: list[str] = []
     previous = ""
     for message in messages:
-        previous = message["id"] if has_id(message) else _chained(previous, message)
+        previous = identity(previous, message)
         found.append(previous)
     return found
 
 
-def _chained(previous: str, message: Mapping[str, Any]) -> str:
-    return "h_" + _digest([previous, *_what_was_said(message), message.get("timestamp")])
+def identity(previous: str, message: Mapping[str, Any]) -> str:
+    """The identity of ``message`` behind one whose identity is ``previous`` (``""``: the first)."""
+    return message["id"] if has_id(message) else chained(previous, message)
+
+
+def chained(previous: str, message: Mapping[str, Any]) -> str:
+    """The identity of a message that has no id."""
+    said = message.get("content")
+    if not isinstance(said, str):
+        return "h_" + _digest([previous, *_what_was_said(message), message.get("timestamp")])
+    rest = [previous, message.get("role"), message.get("tool_calls"), message.get("tool_call_id")]
+    # Texts are most of a file: they are hashed as they are, not as JSON.
+    text = said.encode("utf-8", "surrogatepass")
+    return "h_" + _digest([*rest, message.get("timestamp")], text)
 
 
 def content_key(message: Mapping[str, Any]) -> str:
@@ -83,12 +95,15 @@ def _what_was_said(message: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _digest(values: list[Any]) -> str:
+def _digest(values: list[Any], text: bytes = b"") -> str:
     try:
         plain = json.dumps(values, sort_keys=True, separators=(",", ":"), default=str)
     except RecursionError:
         plain = "".join(_flat(values))
-    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    digest = hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12)
+    if text:
+        digest.update(b"\0" + text)
+    return digest.hexdigest()
 
 
 def _flat(value: Any) -> list[str]:

@@ -25,6 +25,14 @@ from typing import Any
 SUMS = ("input", "cached", "output", "reasoning", "total")
 
 
+Counts = tuple[int | None, int | None, int | None, int | None, int | None]
+
+_USUAL = frozenset(
+    ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details")
+)
+_TOO_MANY = 10**18
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one answer, each ``None`` where not reported."""
@@ -60,14 +68,14 @@ class Totals:
 
 def _count(value: Any) -> int | None:
     if type(value) is int:
-        return value if 0 <= value < 10**18 else None
+        return value if 0 <= value < _TOO_MANY else None
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, str):
         value = int(value) if value.strip().isascii() and value.strip().isdigit() and len(value) < 19 else None
     if isinstance(value, float):
         value = int(value) if value.is_integer() and abs(value) < 1e18 else None
-    return value if isinstance(value, int) and 0 <= value < 10**18 else None
+    return value if isinstance(value, int) and 0 <= value < _TOO_MANY else None
 
 
 def _first(usage: Mapping[str, Any], *paths: str) -> int | None:
@@ -93,8 +101,33 @@ def parse(usage: Any) -> Usage | None:
     >>> parse({"prompt_tokens": "12", "completion_tokens": 3})
     Usage(input=12, cached=None, output=3, reasoning=None, total=15)
     """
+    found = counts(usage)
+    return None if found is None else Usage(*found)
+
+
+def counts(usage: Any) -> Counts | None:
+    """``parse(usage)`` as (input, cached, output, reasoning, total)."""
     if not isinstance(usage, dict):
         return None
+    if usage.keys() <= _USUAL:  # most dicts: a tenth of the cost
+        sent, output, total = map(usage.get, ("prompt_tokens", "completion_tokens", "total_tokens"))
+        details, more = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+        cached = details.get("cached_tokens") if type(details) is dict else None
+        reasoning = more.get("reasoning_tokens") if type(more) is dict else None
+        if (
+            type(sent) is int
+            and type(output) is int
+            and 0 <= sent < _TOO_MANY
+            and 0 <= output < _TOO_MANY
+            and (total is None or (type(total) is int and 0 <= total < _TOO_MANY))
+            and (cached is None or (type(cached) is int and 0 <= cached < _TOO_MANY))
+            and (reasoning is None or (type(reasoning) is int and 0 <= reasoning < _TOO_MANY))
+        ):
+            return sent, cached, output, reasoning, sent + output if total is None else total
+    return _any_counts(usage)
+
+
+def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
     read, written = _first(usage, "cache_read_input_tokens", "cacheRead"), None
     sent = _first(usage, "prompt_tokens")  # several proxies add Anthropic's cache counts to it: they are inside
     if sent is not None:
@@ -124,7 +157,7 @@ def parse(usage: Any) -> Usage | None:
     )
     total = _first(usage, "total_tokens", "totalTokens")
     total = total if total is not None else _add(sent, output)
-    return None if total is None else Usage(sent, cached, output, reasoning, total)
+    return None if total is None else (sent, cached, output, reasoning, total)
 
 
 def of(message: Mapping[str, Any]) -> Usage | None:
