@@ -11,6 +11,7 @@ to ``.trash`` as it was. No byte of a good line changes; a second repair finds n
 | metadata missing, metadata damaged, metadata contradicts | written anew from what is known |
 | fork point | the number of copied messages is corrected; a lineage that no message bears out is taken away |
 | orphan result, duplicate result, bad arguments, duplicate id | nothing: whole lines; requests do without them |
+| UTF-16 | nothing: ``iconv`` converts the file and loses none of it |
 
 Does not touch a session that is being written, and does not judge what was said.
 """
@@ -29,9 +30,18 @@ from sessions_lib import calls, disk, jsonl, locks, messages, metadata, names, t
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError, StorageError
 from sessions_lib.folders import SUFFIX
+from sessions_lib.line import as_told
 from sessions_lib.session import Session
 
-LEFT_ALONE = ("orphan result", "duplicate result", "bad arguments", "duplicate id", "newer version", "unreadable")
+LEFT_ALONE = (
+    "UTF-16",
+    "orphan result",
+    "duplicate result",
+    "bad arguments",
+    "duplicate id",
+    "newer version",
+    "unreadable",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ def check(folder: Path, session_id: str) -> list[Fault]:
 def _line_faults(session: str, file: str, lines: jsonl.Lines, is_running: bool) -> list[Fault]:
     return [
         Fault(session, file, damage.line, damage.kind, damage.reason)
-        for damage in [*lines.damaged, *lines.glued]
+        for damage in [*as_told(lines.damaged), *lines.glued]
         if not (is_running and damage.kind == "torn")
     ]
 
@@ -198,11 +208,17 @@ def mended(file: Path) -> bytes:
     raw = file.read_bytes()
     whole: list[Message] = []
     pieces: list[bytes] = []  # the bytes of message i, newline included, with what stands before it
-    before, position = b"", 0
+    before, position, is_utf16 = b"", 0, False
     for line in jsonl.iterate(file):
         gap = raw[position : line.start]  # blank lines are no fault and stay
         position = line.end
         own = raw[line.start : line.end]
+        is_utf16 = line.damage is not None and (
+            line.damage.kind == "UTF-16" or (is_utf16 and line.damage.kind == "NUL")
+        )
+        if is_utf16 and not line.records:
+            before += gap + own  # to be converted as a whole: every byte of it stays
+            continue
         if line.damage is None:
             chunks = [own if own.endswith(b"\n") else own + b"\n"]
         elif line.damage.kind == "glued":

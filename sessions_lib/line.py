@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from sessions_lib.messages import clean, is_message
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _GLUED_START = re.compile(r'\{\s*"(?:role|content|id|timestamp|tool_calls|tool_call_id)"\s*:')
+UTF16 = "the file is UTF-16, not UTF-8; convert it with: iconv -f UTF-16 -t UTF-8"
 _MAX_RECOVERIES = 16  # candidates tried for a message behind a torn one; each costs a scan of the rest of the line
 
 
@@ -26,13 +28,27 @@ _MAX_RECOVERIES = 16  # candidates tried for a message behind a torn one; each c
 class DamagedLine:
     """A line that is no message as it stands: its number (from 1), what is wrong, and the kind of fault in a word.
 
-    Kinds: ``torn``, ``not JSON``, ``not a message``, ``undecodable``, ``NUL``, ``glued``. Of the last three the
-    messages were read all the same.
+    Kinds: ``torn``, ``not JSON``, ``not a message``, ``UTF-16``, ``undecodable``, ``NUL``, ``glued``. Of the last three
+    the messages were read all the same.
     """
 
     line: int
     reason: str
     kind: str
+
+
+def as_told(damaged: Sequence[DamagedLine]) -> list[DamagedLine]:
+    """``damaged`` as a person is told of it: a file in UTF-16 is one fault, not one a line."""
+    told: list[DamagedLine] = []
+    last = -1
+    for damage in damaged:
+        # Little-endian UTF-16 ends in a NUL behind the last newline.
+        if damage.kind == "UTF-16" or (damage.kind == "NUL" and damage.line == last + 1):
+            told += [damage] if last < 0 else []
+            last = damage.line
+        else:
+            told.append(damage)
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +119,9 @@ def _parse_odd_line(raw: bytes, number: int, start: int, is_unfinished: bool) ->
     values, value_ends, is_whole = _values_in(stripped)
     records = [clean(value) for value in values if is_message(value)]
     if not records:
-        if is_unfinished and not is_whole:
+        if _is_utf16(raw):
+            damage = _damage(number, "UTF-16", UTF16)
+        elif is_unfinished and not is_whole:
             damage = _damage(number, "torn", "the last line is unfinished")
         elif undecodable:
             damage = _damage(number, "undecodable", "not UTF-8 and not JSON")
@@ -127,6 +145,14 @@ def _parse_odd_line(raw: bytes, number: int, start: int, is_unfinished: bool) ->
         lead = len(text[: text.index(stripped[0])].encode())
         ends = [start + lead + len(stripped[:stop].encode()) for stop in value_ends[:-1]] + [end]
     return Line(number, start, end, records, fault, tuple(ends))
+
+
+def _is_utf16(raw: bytes) -> bool:
+    """True for a line whose every second byte is NUL, as ASCII text is in UTF-16: the names of JSON are ASCII."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return True
+    head = raw.strip(b"\r\n")[:64]
+    return len(head) > 8 and max(head[::2].count(0), head[1::2].count(0)) >= len(head) // 2 - len(head) // 8
 
 
 def _is_utf8(raw: bytes) -> bool:

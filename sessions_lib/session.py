@@ -34,6 +34,7 @@ from sessions_lib.errors import (
 )
 from sessions_lib.folders import SUFFIX, claim, ids_in
 from sessions_lib.jsonl import DamagedLine
+from sessions_lib.line import as_told
 
 _META_WAIT_S = 20.0  # nobody holds this lock for longer than a write, but many may want it at once
 _INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
@@ -148,7 +149,7 @@ class Session:
         """What was found when the session was read."""
         lines = self._loaded
         unanswered = calls.pair(lines.messages).unanswered
-        return Report(lines.damaged, unanswered, lines.glued, self._left_out, self._meta.fault)
+        return Report(as_told(lines.damaged), unanswered, lines.glued, self._left_out, self._meta.fault)
 
     def __repr__(self) -> str:
         return f"<Session {self._id!r} {'in memory' if self._folder is None else self._folder}>"

@@ -233,3 +233,31 @@ def test_any_bytes_are_checked_and_repaired_without_losing_a_message(
     from sessions_lib.messages import for_request
 
     assert is_valid_request(for_request(session.messages))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf_16_is_one_fault_with_what_to_do_and_repair_keeps_every_byte(
+    tmp_path: Path, encoding: str
+) -> None:
+    utf16 = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in (LIGHTHOUSES, GULL, TALLER)).encode(encoding)
+    good = json.dumps(METRES).encode() + b"\n"
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(utf16)
+    (tmp_path / "a.meta.json").write_text(META)
+
+    assert [str(fault) for fault in check(tmp_path, "a")] == [
+        "a.jsonl:1: UTF-16: the file is UTF-16, not UTF-8; convert it with: iconv -f UTF-16 -t UTF-8"
+    ]
+    assert len(SessionManager(tmp_path).open("a").report.damaged) == 1
+    assert repair(tmp_path, "a", write=True) == []
+    assert file.read_bytes() == utf16
+    file.write_bytes(good + b"{bad\n" + utf16 + b"\n" + good)
+    assert kinds(repair(tmp_path, "a", write=True)) == [(2, "not JSON")]
+    assert file.read_bytes() == good + utf16 + b"\n" + good
+    assert said(SessionManager(tmp_path).open("a").messages) == said([METRES, METRES])
+
+
+def test_text_with_some_nul_bytes_is_not_taken_for_utf_16(tmp_path: Path) -> None:
+    store(tmp_path, b'{"role":"us\0er"', b"\0" * 30, b"\0\0\0{", b"\xff\xff", LIGHTHOUSES)
+
+    assert "UTF-16" not in [fault.kind for fault in check(tmp_path, "a")]

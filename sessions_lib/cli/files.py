@@ -127,7 +127,7 @@ def check(
     _print_faults(faults, json)
     if faults:
         first = next((fault.session for fault in faults if fault.can_be_repaired), None)
-        see = f" See: forkbook repair {first}" if first else " Nothing needs repair: requests do without them."
+        see = f" See: forkbook repair {first}" if first else " None of them is for repair to mend."
         raise SessionError(f"{printing.count(len(faults), 'fault')} in {printing.count(len(chosen), 'session')}.{see}")
     printing.talk(f"No fault in {printing.count(len(chosen), 'session')}.")
 
