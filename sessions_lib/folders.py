@@ -1,6 +1,7 @@
 """A folder of sessions: which ids are taken, how a new one is claimed, who may look inside.
 
-An id is claimed by making ``ID.meta.json`` where there is none: of two who want one id, one gets it.
+An id is claimed by making ``ID.meta.json`` where there is none: of two who want one id, one gets it. Whoever makes a
+session also clears what killed writers left: hidden copies that never got their name.
 
 Does not read sessions.
 """
@@ -8,7 +9,11 @@ Does not read sessions.
 from __future__ import annotations
 
 import os
+import re
+import stat
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,8 @@ from sessions_lib import disk, metadata, names
 from sessions_lib.errors import SessionExists, StorageError
 
 SUFFIX = ".jsonl"
+_LEFT_S = 3600.0  # nobody writes one file for an hour
+_UNFINISHED = re.compile(r"\..+(\.jsonl|\.meta\.json)\.\d+\.[0-9a-f]{8}\.tmp\Z")  # as ``disk.sibling`` names them
 
 
 def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], *, number_title: bool = False) -> str:
@@ -25,6 +32,7 @@ def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], 
     gives a title the number that made the id unique.
     """
     make_folder(folder)
+    clear_unfinished(folder)
     while True:
         taken = ids_in(folder, lower=True)
         if wanted is not None and names.check_id(wanted).lower() in taken:
@@ -44,19 +52,36 @@ def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], 
 
 def ids_in(folder: Path, *, lower: bool = False) -> set[str]:
     """The ids that have a file in ``folder``."""
+    found = {
+        name.removesuffix(suffix)
+        for name in _names_in(folder)
+        for suffix in (SUFFIX, metadata.SUFFIX)
+        if name.endswith(suffix)
+    }
+    return {name.lower() if lower else name for name in found if names.is_id(name)}
+
+
+def _names_in(folder: Path) -> list[str]:
     try:
-        with os.scandir(folder) as entries:
-            found = {
-                entry.name.removesuffix(suffix)
-                for entry in entries
-                for suffix in (SUFFIX, metadata.SUFFIX)
-                if entry.name.endswith(suffix)
-            }
+        return os.listdir(folder)
     except FileNotFoundError:
-        return set()
+        return []
     except OSError as error:
         raise StorageError(folder, f"cannot be read ({error.strerror or error})") from error
-    return {name.lower() if lower else name for name in found if names.is_id(name)}
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Delete the hidden files of writers that were killed before they gave them a name, an hour after they died.
+
+    What they held is whole in the file that was to be replaced or copied: nothing that was said is in them alone.
+    """
+    for name in _names_in(folder):
+        if name.endswith(".tmp") and _UNFINISHED.match(name):
+            path = folder / name
+            with suppress(OSError):  # cleared by somebody else, or not ours to clear
+                state = os.lstat(path)
+                if stat.S_ISREG(state.st_mode) and state.st_mtime < time.time() - _LEFT_S:
+                    os.unlink(path)
 
 
 def make_folder(folder: Path) -> None:

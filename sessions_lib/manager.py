@@ -19,7 +19,7 @@ from typing import Any
 
 from sessions_lib import branches, catalog, fork_points, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
-from sessions_lib.folders import SUFFIX, claim, ids_in
+from sessions_lib.folders import SUFFIX, claim, clear_unfinished, ids_in
 from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import parse
 from sessions_lib.session import Session
@@ -240,6 +240,7 @@ class SessionManager:
                 kept.append(str(error))
             else:
                 done.append(one)
+        clear_unfinished(self.folder)
         if done:
             self.catalog.rebuild()  # its index still holds the words of what was deleted
         return done, kept
