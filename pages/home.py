@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import chat_state, folder, frame, importing, links, moments, providers
+from pages.parts import chat_state, folder, found, frame, importing, links, moments, providers, reading
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import number
 from sessions_lib import demo
@@ -65,11 +65,11 @@ def remove_demo() -> None:
     st.session_state["home-told"] = f"The demo’s {len(gone)} sessions are in the trash; yours are where they were."
 
 
-def draw_recent(infos: list[SessionInfo]) -> None:
+def draw_recent(infos: list[SessionInfo], total: int) -> None:
     """The sessions to go on with, one line each."""
     st.subheader("Go on with", anchor=False)
     with st.container(key="home-recent", gap=None):
-        for info in infos[:RECENT]:
+        for info in infos:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"home-row-{info.id}"):
                 st.page_link(
                     frame.page("chat"),
@@ -79,8 +79,8 @@ def draw_recent(infos: list[SessionInfo]) -> None:
                 )
                 st.space("stretch")
                 st.caption(facts(info), width="content")
-    if len(infos) > RECENT:
-        st.page_link(frame.page("sessions"), label=f"All {len(infos):,} sessions", icon=":material/arrow_forward:")
+    if total > len(infos):
+        st.page_link(frame.page("sessions"), label=f"All {total:,} sessions", icon=":material/arrow_forward:")
 
 
 def facts(info: SessionInfo) -> str:
@@ -118,16 +118,16 @@ with st.container(key="home-ways"):
             st.page_link(frame.page(name), label=f"**{title}**", icon=icon)
             st.caption(what)
 
-with folder.errors_told():
-    found = folder.manager().list()
+with folder.errors_told(), found.at_one_moment():
+    recent, total = found.newest(RECENT), found.total()
     with actions:
         start()
-        draw_demo(any(info.meta.get("demo") is True for info in found))
-        if not found:
+        draw_demo(demo.is_loaded(folder.manager()))
+        if not recent:
             importing.offer()
-    if found:
-        draw_recent(found)
-    else:
+    if recent:
+        draw_recent(recent, total)
+    elif not reading.of(folder.manager().folder):
         st.subheader("Nothing here yet", anchor=False)
         st.caption(
             "Start a session, or load the demo: three quests with forks, and three months of small sessions to look at."

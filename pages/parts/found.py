@@ -6,7 +6,6 @@ Asks the folder's catalog, which compares itself with the files at each question
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import filters, folder
+from pages.parts import filters, folder, reading
 from pages.parts.filters import Filters
 from sessions_lib import catalog as catalogs
 from sessions_lib.catalog import Catalog
@@ -33,7 +32,6 @@ ORDERS = {
     "turns": ("Most turns", "turns", True),
     "tokens": ("Most tokens", "own_tokens", True),
 }
-_MANY = 300  # sessions to read before a progress bar is worth its place
 
 
 @dataclass(frozen=True)
@@ -66,43 +64,23 @@ def catalog() -> Catalog:
 def at_one_moment() -> Iterator[None]:
     """Inside, all questions are about one look at the folder: numbers fit together, and it is looked at once.
 
-    What is new is read first, with a progress bar where that is a lot; the text index goes on behind.
+    What is new is read first; where that is a lot, in a thread, under a bar (``reading``), and the questions are about
+    what was read so far.
     """
-    place = st.empty()
+    place, bar = st.empty(), st.container()
 
     def shown(done: int, todo: int) -> None:
-        if todo > _MANY:
-            place.progress(done / todo, f"Reading {todo:,} sessions for the first time: {done:,} done")
+        if todo > reading.MANY:
+            place.progress(done / todo, f"Reading {todo:,} sessions: {done:,} done")
 
     kept = catalog()
-    kept.refresh(shown)
-    place.empty()
-    with kept.at_one_moment():
-        _index_behind(folder.manager().folder)
+    reading.begin(kept)
+    with bar:
+        reading.bar(kept.folder)
+    with kept.at_one_moment(shown):
+        place.empty()
+        reading.index(kept)
         yield
-
-
-_indexing: set[Path] = set()
-_indexing_lock = threading.Lock()
-
-
-def _index_behind(path: Path) -> None:
-    """Bring the text index up to date in a thread, one a folder; searches work meanwhile, by reading the files."""
-    kept = catalog()
-    if not kept.unindexed_bytes():
-        return
-    with _indexing_lock:
-        if path in _indexing:
-            return
-        _indexing.add(path)
-
-    def work() -> None:
-        try:
-            kept.index()
-        finally:
-            _indexing.discard(path)
-
-    threading.Thread(target=work, name="text index", daemon=True).start()
 
 
 def find(chosen: Filters, order: str, page: int, size: int) -> Found:

@@ -8,10 +8,14 @@ Does not draw a page's content.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
+
+from pages.parts import found, reading
+from sessions_lib.errors import SessionError
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ROOT / "pages" / "parts"
@@ -61,6 +65,8 @@ def frame(title: str | None = None, *, width: Literal["reading", "home", "page"]
         st.rerun()
     if title:
         st.set_page_config(page_title=f"{title} · Forkbook")
+    with contextlib.suppress(SessionError):  # the page itself says what is wrong with the folder
+        reading.begin(found.catalog())
     st.logo(str(PARTS / "mark.svg"), size="medium")
     st.html(PARTS / "style.css")
     st.html(f"<style>:root {{ --fb-width: {_WIDTHS[width]}; }}</style>")
