@@ -5,8 +5,13 @@ Reads its sources only. Stopping it loses nothing: importing again goes on where
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +21,7 @@ from sessions_lib.cli.options import Folder, Json, Yes
 from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
-    from sessions_lib.importers import ImportReport, Progress
+    from sessions_lib.importers import Progress
 
 
 def bring(
@@ -28,13 +33,14 @@ def bring(
         str | None, typer.Option("--from", metavar="FORMAT", help="Take them for this format, whatever they look like.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, write nothing.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Bring back what was deleted here.")] = False,
     json: Json = False,
     yes: Yes = False,
     folder: Folder = None,
 ) -> None:
     """Import sessions of Claude Code, Codex, Pi, ChatGPT and others.
 
-    Importing twice adds nothing; nothing that is there is overwritten.
+    Importing twice adds nothing; nothing that is there is overwritten; what was deleted stays deleted.
 
     Example: forkbook import ~/.claude/projects --dry-run
     """
@@ -43,17 +49,40 @@ def bring(
     kind = _format(format)
     sources = [options.path(text) for text in paths or ()] or _offered(yes)
     done: list[Progress] = []
-    try:
-        for step in _counted(importers.import_paths(options.manager(folder), sources, kind, dry_run=dry_run)):
-            _print_step(step, json)
+    steps = importers.import_paths(options.manager(folder), sources, kind, dry_run=dry_run, again=again)
+    with _stopped_by_control_c() as stopped:
+        for step in _counted(steps):
             done.append(step)
-    except KeyboardInterrupt:
-        raise SessionError("Stopped. Import again, and it goes on from there.") from None
-    total = importers.total_of([step.result for step in done if step.result])
+            _print_step(step, json)
+            if stopped.is_set():
+                break
+        steps.close()
     if any(step.result for step in done):
-        _print_total(done, total, dry_run)
+        _print_total(done, dry_run)
+    if stopped.is_set() and done[-1].done < done[-1].total:
+        raise SessionError("Stopped. Import again, and it goes on from there.")
     if any(step.error and step.was_named for step in done) or not any(step.result for step in done):
         raise SessionError("Not everything that was named could be imported; see above.")
+
+
+@contextmanager
+def _stopped_by_control_c() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that the file in hand is ended and counted; a second Ctrl-C ends it at once."""
+    stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.set()
+        os.write(2, b"Stopping after this file.\n")  # a signal may strike while something is being printed
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _format(name: str | None) -> str | None:
@@ -110,14 +139,19 @@ def _print_step(step: Progress, json: bool) -> None:
         printing.data(printing.line(f"{step.source}: {outcome.summary}", 500))
 
 
-def _print_total(done: list[Progress], total: ImportReport, dry_run: bool) -> None:
+def _print_total(done: list[Progress], dry_run: bool) -> None:
+    from sessions_lib import importers
+
     results = [step.result for step in done if step.result]
+    total = importers.total_of(results)
     sessions, said = sum(one.added_sessions for one in results), sum(one.added_messages for one in results)
     verb = "Would import" if dry_run else "Imported"
     printing.talk(
         f"{verb} {printing.count(sessions, 'session')} and {printing.count(said, 'message')} "
         f"from {printing.count(len(results), 'file')}."
     )
+    if gone := sum(one.left_deleted for one in results):
+        printing.talk(f"{printing.count(gone, 'session')} that you deleted before left out; --again brings them back.")
     if total.skipped:
         listed = ", ".join(f"{kind} ({times:,})" for kind, times in total.skipped.most_common())
         printing.talk(printing.line(f"No conversation, and left out: {listed}", 1000))

@@ -6,7 +6,7 @@
 
 * ``read(path, format=None)`` gives a file's conversations (``Imported``) and an ``ImportReport``; nothing is written.
 * ``import_paths(manager, paths, format=None, dry_run=False)`` imports files, folders and zips: one ``Progress`` a file.
-  Stop iterating and nothing more is imported; import again and it goes on where it stopped.
+  Stop iterating and nothing more is imported; import again and it goes on where it stopped, killed or stopped.
 * ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
 * ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up.
 
@@ -23,13 +23,15 @@ Does not write into any source.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sessions_lib import jsonl
-from sessions_lib.errors import ImportRefused, SessionError
+from sessions_lib.errors import ImportRefused, SessionError, StorageError
 from sessions_lib.importers import astorlm, chatgpt, claude_code, codex, openai_chat, pi
+from sessions_lib.importers.batch import alone
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
 from sessions_lib.importers.source import Records, Source, find, load
@@ -75,11 +77,12 @@ class ImportResult:
     report: ImportReport
     outcomes: list[Outcome] = field(default_factory=list)
     is_unchanged: bool = False
+    left_deleted: int = 0  # sessions that were deleted here before, and stay so
 
     @property
     def added_sessions(self) -> int:
-        """How many sessions were made."""
-        return sum(outcome.change in ("new", "parted") for outcome in self.outcomes)
+        """How many sessions were made, or came back from the trash."""
+        return sum(outcome.change in ("new", "parted", "restored") for outcome in self.outcomes)
 
     @property
     def added_messages(self) -> int:
@@ -88,15 +91,14 @@ class ImportResult:
 
     @property
     def summary(self) -> str:
-        """One line: ``2 sessions, 31 messages``; what is new, or that nothing is."""
+        """One line: ``2 sessions, 31 messages``; what is new, or that nothing is, and what stays deleted."""
         grown = sum(outcome.change == "grown" for outcome in self.outcomes)
-        if not self.added_messages:
-            return "nothing new"
-        made = self.added_sessions
+        made, added = self.added_sessions, self.added_messages
         parts = [f"{made} session{'' if made == 1 else 's'}"] if made else []
         parts += [f"{grown} grown"] if grown else []
-        added = self.added_messages
-        return ", ".join([*parts, f"{added} message{'' if added == 1 else 's'}"])
+        parts += [f"{added} message{'' if added == 1 else 's'}"] if added else []
+        gone = [f"{self.left_deleted} deleted before"] if self.left_deleted else []
+        return ", ".join([*(parts or ["nothing new"]), *gone])
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,39 +188,58 @@ def _format(source: Source, recognised: str, forced: str | None, found: str) -> 
 
 
 def import_paths(
-    manager: SessionManager, paths: Iterable[str | Path], format: str | None = None, *, dry_run: bool = False
-) -> Iterator[Progress]:
+    manager: SessionManager,
+    paths: Iterable[str | Path],
+    format: str | None = None,
+    *,
+    dry_run: bool = False,
+    again: bool = False,
+) -> Generator[Progress]:
     """Import every file in ``paths``, one ``Progress`` each, in order; a file that fails never stops the others.
 
-    ``dry_run`` says what would be done and writes nothing. A missing path or an empty folder is one ``Progress`` with
-    an error. Memory is bounded by the largest file.
+    ``dry_run`` says what would be done and writes nothing. ``again`` brings back what was deleted here. A missing path
+    or an empty folder is one ``Progress`` with an error. What was imported is on disk when the iteration ends or is
+    closed. Memory is bounded by the largest file. ``SessionError`` if another import into the folder is running, or the
+    disk refuses.
     """
     forced = format_name(format) if format else None
-    sources = list(find([Path(path) for path in paths]))
-    store = Store(manager, dry_run=dry_run)
+    with nullcontext() if dry_run else alone(manager.folder):
+        sources = list(find([Path(path) for path in paths]))
+        store = Store(manager, dry_run=dry_run)
+        if again:
+            store.deleted.forget()
+        try:
+            for done, source in enumerate(sources, 1):
+                yield _step(store, source, forced, done, len(sources), again=again)
+        finally:
+            store.finish()
+
+
+def _step(
+    store: Store, source: Source | ImportRefused, forced: str | None, done: int, total: int, *, again: bool
+) -> Progress:
+    if isinstance(source, ImportRefused):
+        return Progress(done, total, source.path, True, error=source)
     try:
-        for done, source in enumerate(sources, 1):
-            if isinstance(source, ImportRefused):
-                yield Progress(done, len(sources), source.path, True, error=source)
-                continue
-            label, was_named = source.label, source.asked
-            try:
-                result = _import_one(store, source, forced)
-            except SessionError as error:
-                yield Progress(done, len(sources), label, was_named, error=error)
-            else:
-                yield Progress(done, len(sources), label, was_named, result=result)
-    finally:
-        store.link()
+        with jsonl.without_gc():
+            result = _import_one(store, source, forced, again=again)
+    except StorageError as error:
+        if error.path == source.label:  # the source could not be read; else nothing more can be written
+            return Progress(done, total, source.label, source.asked, error=error)
+        raise
+    except SessionError as error:
+        return Progress(done, total, source.label, source.asked, error=error)
+    return Progress(done, total, source.label, source.asked, result=result)
 
 
-def _import_one(store: Store, source: Source, forced: str | None) -> ImportResult:
+def _import_one(store: Store, source: Source, forced: str | None, *, again: bool) -> ImportResult:
     if store.is_own(source):
         raise ImportRefused(source.label, "a file of the folder that is imported into")
     if forced is None and store.is_unchanged(source):
-        return ImportResult(ImportReport(), is_unchanged=True)
+        return ImportResult(ImportReport(), is_unchanged=True, left_deleted=store.deleted_of(source))
     found, report = _read(source, forced)
-    return ImportResult(report, put(store, found, source, report.format))
+    outcomes = put(store, found, source, report.format, again=again)
+    return ImportResult(report, outcomes, left_deleted=sum(outcome.change == "deleted" for outcome in outcomes))
 
 
 def total_of(results: Sequence[ImportResult]) -> ImportReport:

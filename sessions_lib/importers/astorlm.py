@@ -65,10 +65,9 @@ def _messages(record: dict[str, Any], message_id: str, names_of: dict[str, str],
     if (moment := iso(record.get("timestamp"))) is not None:
         base["timestamp"] = moment
     if record["role"] == "assistant":
-        answer = Answer({"role": "assistant", "content": None, **base})
+        answer = Answer({"role": "assistant", "content": None, **base}, names_of)
         answer.add({"message": {"usage": record.get("usage"), "model": record.get("model")}}, blocks)
         answer.finish(report)
-        names_of.update(answer.call_names)
         return [answer.message]
     results = [b for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result"]
     made: list[Message] = []

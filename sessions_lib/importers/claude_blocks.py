@@ -9,7 +9,6 @@ Does not know records, trees or files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_lib import content, jsonl
@@ -36,29 +35,31 @@ def blocks_of(message: Mapping[str, Any]) -> list[Any]:
 
 def text_of(blocks: Iterable[Any]) -> str:
     """The text blocks, joined by an empty line."""
-    return "\n\n".join(text for text in (_text(block) for block in blocks) if text)
+    return "\n\n".join([text for block in blocks if (text := _text(block))])
 
 
 def _text(block: Any) -> str:
-    if isinstance(block, str):
-        return block
-    if isinstance(block, Mapping) and block.get("type", "text") == "text":
-        return content.as_text(block.get("text"))
-    return ""
+    if isinstance(block, dict):
+        if block.get("type", "text") != "text":
+            return ""
+        said = block.get("text")
+        return said if isinstance(said, str) else content.as_text(said)
+    return block if isinstance(block, str) else ""
 
 
 def says_something(blocks: Iterable[Any]) -> bool:
     """True if an answer has more than blank text."""
-    return any(
-        (isinstance(block, Mapping) and block.get("type") not in ("text", "thinking", "redacted_thinking", None))
-        or _text(block).strip()
-        for block in blocks
-    )
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") not in ("text", "thinking", "redacted_thinking", None):
+            return True
+        if _text(block).strip():
+            return True
+    return False
 
 
 def has_more_than_text(blocks: Iterable[Any]) -> bool:
     """True if there is an image, a document or anything else that is no text."""
-    return any(isinstance(block, Mapping) and block.get("type") not in ("text", None) for block in blocks)
+    return any(isinstance(block, dict) and block.get("type") not in ("text", None) for block in blocks)
 
 
 def user_content(blocks: list[Any]) -> Any:
@@ -69,16 +70,16 @@ def user_content(blocks: list[Any]) -> Any:
 
 
 def _part(block: Any) -> Any:
-    if not isinstance(block, Mapping):
+    if not isinstance(block, dict):
         return {"type": "text", "text": content.as_text(block)}
     kind = block.get("type", "text")
     source = block.get("source")
     if kind == "text":
         return {"type": "text", "text": content.as_text(block.get("text"))}
-    if kind == "image" and isinstance(source, Mapping):
+    if kind == "image" and isinstance(source, dict):
         url = source.get("url") if source.get("type") == "url" else _data_url(source, "image/png")
         return {"type": "image_url", "image_url": {"url": content.as_text(url)}}
-    if kind == "document" and isinstance(source, Mapping) and source.get("type") == "base64":
+    if kind == "document" and isinstance(source, dict) and source.get("type") == "base64":
         name = content.as_text(block.get("title")) or "document.pdf"
         return {"type": "file", "file": {"filename": name, "file_data": _data_url(source, "application/pdf")}}
     return dict(block)
@@ -92,8 +93,8 @@ def result_content(block: Mapping[str, Any]) -> Any:
     """The content of a ``tool_result`` block: text, or parts where it holds an image."""
     said = block.get("content")
     if not isinstance(said, list):
-        return content.as_text(said)
-    if any(isinstance(item, Mapping) and item.get("type") in ("image", "document") for item in said):
+        return said if isinstance(said, str) else content.as_text(said)
+    if any(isinstance(item, dict) and item.get("type") in ("image", "document") for item in said):
         return [_part(item) for item in said]
     texts = [_text(item) or (content.as_text(item) if not isinstance(item, str) else "") for item in said]
     return "\n".join(texts)
@@ -109,78 +110,79 @@ def _output(reported: Mapping[str, Any]) -> float:
     return count if isinstance(count, int | float) else -1
 
 
-@dataclass(slots=True)
 class Answer:
-    """One answer put together from its lines; ``message`` is the message, filled as they come."""
+    """One answer put together from its lines; ``message`` is the message, filled as they come.
 
-    message: Message
-    texts: list[str] = field(default_factory=list)
-    thoughts: list[str] = field(default_factory=list)
-    calls: list[dict[str, Any]] = field(default_factory=list)
-    others: list[Any] = field(default_factory=list)
-    call_names: dict[str, str] = field(default_factory=dict)
-    stop_reason: str | None = None
-    reported: dict[str, Any] | None = None
-    _seen: set[str] = field(default_factory=set)
-    _uuids: set[str] = field(default_factory=set)
+    The names of its calls are put into ``call_names``.
+    """
+
+    __slots__ = ("_call_names", "_calls", "_others", "_reported", "_stop", "_texts", "_thoughts", "_uuids", "message")
+
+    def __init__(self, message: Message, call_names: dict[str, str]) -> None:
+        self.message = message
+        self._call_names = call_names
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._calls: list[dict[str, Any]] = []
+        self._others: list[Any] = []
+        self._stop: str | None = None
+        self._reported: dict[str, Any] | None = None
+        self._uuids: list[str] = []
 
     def add(self, record: Mapping[str, Any], blocks: list[Any]) -> None:
         """Take in one line of the answer."""
         told = record["message"]
-        if isinstance(told.get("stop_reason"), str):
-            self.stop_reason = told["stop_reason"]
-        model = told.get("model")
+        stop, model = told.get("stop_reason"), told.get("model")
+        if isinstance(stop, str):
+            self._stop = stop
         if isinstance(model, str) and model not in _PLACEHOLDER_MODELS:
             self.message["model"] = model
-        self._take_usage(told.get("usage"), model)
+        reported = told.get("usage")
+        is_told = isinstance(reported, dict) and model != "<synthetic>"
+        if is_told and (self._reported is None or _output(reported) >= _output(self._reported)):
+            self._reported = reported
         uuid = record.get("uuid")
-        is_copy = isinstance(uuid, str) and uuid in self._uuids
         if isinstance(uuid, str):
-            self._uuids.add(uuid)
-        for block in blocks if not is_copy else ():
-            self.take(block)
+            if uuid in self._uuids:
+                return  # a copy of the line
+            self._uuids.append(uuid)
+        for block in blocks:
+            self._take(block)
 
-    def take(self, block: Any) -> None:
-        """Take in one content block."""
-        kind = block.get("type", "text") if isinstance(block, Mapping) else "text"
+    def _take(self, block: Any) -> None:
+        kind = block.get("type", "text") if isinstance(block, dict) else "text"
         if kind == "text":
             # Lines repeat a text when a session was resumed; two equal blocks in one answer were not seen.
-            if (text := _text(block)) and text not in self.texts:
-                self.texts.append(text)
-        elif kind == "thinking":
-            if (thought := content.as_text(block.get("thinking"))) and thought not in self.thoughts:
-                self.thoughts.append(thought)
+            if (text := _text(block)) and text not in self._texts:
+                self._texts.append(text)
         elif kind == "tool_use":
             call_id, name = content.as_text(block.get("id")), content.as_text(block.get("name"))
-            if not call_id or call_id not in self._seen:
-                self._seen.add(call_id)
-                self.call_names[call_id] = name
-                self.calls.append(as_call(call_id, name, arguments(block.get("input"))))
-        elif block not in self.others:
-            self.others.append(dict(block))
-
-    def _take_usage(self, reported: Any, model: Any) -> None:
-        if not isinstance(reported, dict) or model == "<synthetic>":
-            return
-        if self.reported is None or _output(reported) >= _output(self.reported):
-            self.reported = reported
+            if not self._calls or not call_id or all(call["id"] != call_id for call in self._calls):
+                self._call_names[call_id] = name
+                self._calls.append(as_call(call_id, name, arguments(block.get("input"))))
+        elif kind == "thinking":
+            if (thought := content.as_text(block.get("thinking"))) and thought not in self._thoughts:
+                self._thoughts.append(thought)
+        elif block not in self._others:
+            self._others.append(dict(block))
 
     def finish(self, report: ImportReport) -> None:
         """Fill the message from all that was taken in."""
         message = self.message
-        message["content"] = "\n\n".join(self.texts) or None
-        if self.thoughts:
-            message["reasoning_content"] = "\n\n".join(self.thoughts)
-        if self.calls:
-            message["tool_calls"] = self.calls
-        reason = FINISH_REASONS.get(self.stop_reason or "", self.stop_reason)
-        if reason is None and self.calls:
+        if self._texts:
+            message["content"] = "\n\n".join(self._texts)
+        if self._thoughts:
+            message["reasoning_content"] = "\n\n".join(self._thoughts)
+        if self._calls:
+            message["tool_calls"] = self._calls
+        reason = FINISH_REASONS.get(self._stop or "", self._stop)
+        if reason is None and self._calls:
             reason = "tool_calls"
         if reason is not None:
             message["finish_reason"] = reason
-        if self.reported is not None:
-            set_usage(message, self.reported)
-        if self.others:
-            message["source"] = {**message.get("source", {}), "blocks": self.others}
-            for block in self.others:
+        if self._reported is not None:
+            set_usage(message, self._reported)
+        if self._others:
+            message["source"] = {**message.get("source", {}), "blocks": self._others}
+            for block in self._others:
                 report.skipped[f"block kept as it is: {block.get('type')}"] += 1

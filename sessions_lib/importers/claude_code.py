@@ -23,7 +23,7 @@ from typing import Any
 from sessions_lib import content, names, times
 from sessions_lib.content import Message
 from sessions_lib.importers import claude_blocks
-from sessions_lib.importers.branches import branches, without_cycles
+from sessions_lib.importers.branches import Branch, branches, without_cycles
 from sessions_lib.importers.claude_line import messages_of
 from sessions_lib.importers.claude_records import Facts, Node, Record, facts_of, node_of
 from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, common, word
@@ -44,7 +44,8 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     found: list[Imported] = []
     if not is_agent_file:
         found += _conversations(main, facts, report)
-    found += _agents(side, main, facts, report, is_agent_file)
+    if side:
+        found += _agents(side, main, facts, report, is_agent_file)
     return found
 
 
@@ -62,7 +63,7 @@ def _conversations(nodes: list[Node], facts: Facts, report: ImportReport) -> lis
     key = f"claude-code:{facts.session}"
     found: list[Imported] = []
     keys: list[str] = []
-    for number, branch in enumerate(branches(_parents(nodes, report), _says(nodes))):
+    for number, branch in enumerate(_branches(nodes, report)):
         line = [nodes[index] for index in branch.records]
         messages = messages_of(line, report if number == 0 else ImportReport())
         shared = (
@@ -91,6 +92,25 @@ def _conversations(nodes: list[Node], facts: Facts, report: ImportReport) -> lis
             )
         )
     return [imported for imported in found if len(imported.messages) > imported.shared]
+
+
+def _branches(nodes: list[Node], report: ImportReport) -> list[Branch]:
+    if _is_one_line(nodes):
+        return [Branch(list(range(len(nodes))), None, 0)]
+    return branches(_parents(nodes, report), _says(nodes))
+
+
+def _is_one_line(nodes: Sequence[Node]) -> bool:
+    """True if each record names the one before it as its parent: most files, and there is no tree to grow."""
+    before = None
+    seen: set[str] = set()
+    for node in nodes:
+        uuid = node.record.get("uuid")
+        if node.record.get("parentUuid") != before or not isinstance(uuid, str):
+            return False
+        seen.add(uuid)
+        before = uuid
+    return len(seen) == len(nodes)
 
 
 def _says(nodes: Sequence[Node]) -> list[bool]:

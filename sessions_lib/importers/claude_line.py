@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sessions_lib import content, jsonl
@@ -28,28 +28,29 @@ def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
     call_names: dict[str, str] = {}
     seen: dict[str, Record] = {}
     for position, node in enumerate(line):
-        record = node.record
+        kind, record = node.kind, node.record
+        if kind == "answer":
+            _take_answer(node, messages, answers, call_names)
+            continue
         uuid = record.get("uuid")
-        if node.kind != "answer" and isinstance(uuid, str):
-            if seen.get(uuid) == record:
+        if isinstance(uuid, str):
+            if uuid in seen and seen[uuid] == record:
                 report.skipped["repeated record"] += 1
                 continue
             seen.setdefault(uuid, record)
-        if node.kind == "answer":
-            _take_answer(node, messages, answers, call_names, report)
-        elif node.kind == "result":
+        if kind == "result":
             messages += _results(node, call_names)
-        elif node.kind == "prompt":
+        elif kind == "prompt":
             messages.append(_said(node, "user", claude_blocks.user_content(node.blocks)))
-        elif node.kind == "summary":
+        elif kind == "summary":
             summary = _said(node, "assistant", claude_blocks.text_of(node.blocks))
             messages.append({**summary, "source": {"kind": "compaction"}})
-        elif node.kind == "command":
+        elif kind == "command":
             if _was_answered(line, position):
                 messages.append(_said(node, "user", _typed(claude_blocks.text_of(node.blocks))))
             else:
                 report.skipped["local command"] += 1
-        if node.kind == "interruption" or (node.kind == "result" and _has_interruption(node)):
+        if kind == "interruption" or (kind == "result" and len(node.blocks) > 1 and _has_interruption(node)):
             _mark_interrupted(messages)
     for answer in answers.values():
         answer.finish(report)
@@ -58,26 +59,24 @@ def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
     return messages
 
 
-def _take_answer(
-    node: Node, messages: list[Message], answers: dict[str, Answer], names_of: dict[str, str], report: ImportReport
-) -> None:
-    message = node.record["message"]
-    own = message.get("id")
+def _take_answer(node: Node, messages: list[Message], answers: dict[str, Answer], names_of: dict[str, str]) -> None:
+    own = node.record["message"].get("id")
     key = own if isinstance(own, str) and own else str(node.record.get("uuid") or _hash(node.record))
     answer = answers.get(key)
     if answer is None:
-        answer = answers[key] = Answer(_said(node, "assistant", None, key))
+        answer = answers[key] = Answer(_said(node, "assistant", None, key), names_of)
         messages.append(answer.message)
     answer.add(node.record, node.blocks)
-    names_of.update(answer.call_names)
 
 
 def _said(node: Node, role: str, said: Any, own_id: str | None = None) -> Message:
-    forked = node.record.get("forkedFrom")
-    uuid = forked.get("messageUuid") if isinstance(forked, dict) else None
-    own_id = own_id or uuid or node.record.get("uuid") or _hash(node.record)
+    record = node.record
+    if own_id is None:
+        forked = record.get("forkedFrom")
+        uuid = forked.get("messageUuid") if isinstance(forked, dict) else None
+        own_id = uuid or record.get("uuid") or _hash(record)
     message: Message = {"role": role, "content": said, "id": f"cc_{own_id}"}
-    if (moment := iso(node.record.get("timestamp"))) is not None:
+    if (moment := iso(record.get("timestamp"))) is not None:
         message["timestamp"] = moment
     return message
 
@@ -86,28 +85,35 @@ def _hash(record: Record) -> str:
     return hashlib.blake2b(jsonl.encode(record), digest_size=12).hexdigest()
 
 
-def _results(node: Node, call_names: dict[str, str]) -> Iterator[Message]:
-    blocks = [b for b in node.blocks if isinstance(b, dict) and b.get("type") == "tool_result"]
-    for number, block in enumerate(blocks):
-        message = _said(node, "tool", None)
+def _results(node: Node, call_names: dict[str, str]) -> list[Message]:
+    results: list[Message] = []
+    others: list[Any] = []
+    told = node.record.get("toolUseResult")
+    agent = told.get("agentId") if isinstance(told, dict) else None
+    for block in node.blocks:
+        if not isinstance(block, dict) or block.get("type") != "tool_result":
+            others.append(block)
+            continue
         call_id = content.as_text(block.get("tool_use_id"))
-        result = {"role": "tool", "tool_call_id": call_id, "content": claude_blocks.result_content(block)}
-        if number:
-            message["id"] += f":{number}"
+        result: Message = {"role": "tool", "tool_call_id": call_id, "content": claude_blocks.result_content(block)}
+        said = _said(node, "tool", result["content"])
+        result |= said
+        if results:
+            result["id"] += f":{len(results)}"
         if name := call_names.get(call_id):
-            message["name"] = name
+            result["name"] = name
         if block.get("is_error") is True:
-            message["is_error"] = True
-        told = node.record.get("toolUseResult")
-        if isinstance(told, dict) and isinstance(told.get("agentId"), str):
-            message["source"] = {"agent": told["agentId"]}
-        yield {**result, **{k: v for k, v in message.items() if k not in ("role", "content")}}
-    others = [block for block in node.blocks if block not in blocks]
-    text = claude_blocks.text_of(others)
-    if others and not INTERRUPTED.match(text) and (text.strip() or claude_blocks.has_more_than_text(others)):
-        message = _said(node, "user", claude_blocks.user_content(others))
-        message["id"] += ":text"
-        yield message
+            result["is_error"] = True
+        if isinstance(agent, str):
+            result["source"] = {"agent": agent}
+        results.append(result)
+    if others:
+        text = claude_blocks.text_of(others)
+        if not INTERRUPTED.match(text) and (text.strip() or claude_blocks.has_more_than_text(others)):
+            message = _said(node, "user", claude_blocks.user_content(others))
+            message["id"] += ":text"
+            results.append(message)
+    return results
 
 
 def _has_interruption(node: Node) -> bool:
@@ -148,8 +154,10 @@ def _unique_ids(messages: list[Message]) -> None:
     """Two different records with one ``uuid`` (seen in real files): the later one gets a suffix."""
     seen: set[str] = set()
     for message in messages:
-        base, number = message["id"], 2
-        while message["id"] in seen:
-            message["id"] = f"{base}~{number}"
+        own = message["id"]
+        number = 2
+        while own in seen:
+            own = f"{message['id']}~{number}"
             number += 1
-        seen.add(message["id"])
+        message["id"] = own
+        seen.add(own)

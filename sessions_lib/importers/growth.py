@@ -63,7 +63,7 @@ def in_parts(
         for message_id, message in by_id.items():
             if (base := whole_id(message_id)) != message_id and base in by_id:
                 parts.setdefault(base, {base: by_id[base]})[message_id] = message
-    if not any(message.get("id") in parts for message in source):
+    if not parts or not any(message.get("id") in parts for message in source):
         return None
     made: list[Message] = []
     for message in source:

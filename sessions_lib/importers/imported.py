@@ -117,6 +117,29 @@ def fill_times(messages: list[Message], start: str | None) -> None:
             message["timestamp"] = latest
 
 
+_OTHER_COUNTS = frozenset(
+    {"prompt_tokens", "completion_tokens", "total_tokens", "totalTokens", "output_tokens_details"}
+    | {"completion_tokens_details", "reasoning_output_tokens"}
+)
+
+
+def _anthropic(reported: dict[str, Any]) -> dict[str, Any] | None:
+    """``chat_usage`` of what Anthropic always reports, in a fifth of the time: an import is mostly this."""
+    sent, written = reported.get("input_tokens"), reported.get("cache_creation_input_tokens")
+    read, output = reported.get("cache_read_input_tokens"), reported.get("output_tokens")
+    if not (type(sent) is type(written) is type(read) is type(output) is int and _OTHER_COUNTS.isdisjoint(reported)):
+        return None
+    if not 0 <= min(sent, written, read, output) <= max(sent, written, read, output) < 10**15:
+        return None
+    sent += written + read
+    return {
+        "prompt_tokens": sent,
+        "completion_tokens": output,
+        "total_tokens": sent + output,
+        "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
+    }
+
+
 def chat_usage(reported: Any) -> dict[str, Any] | None:
     """Tokens in OpenAI's meaning: everything sent (cached and cache writes inside) and everything generated.
 
@@ -125,6 +148,8 @@ def chat_usage(reported: Any) -> dict[str, Any] | None:
     >>> chat_usage({"input_tokens": 4, "cache_creation_input_tokens": 15000, "output_tokens": 120})["prompt_tokens"]
     15004
     """
+    if isinstance(reported, dict) and (quick := _anthropic(reported)) is not None:
+        return quick
     found = usage.parse(reported)
     if found is None:
         return None

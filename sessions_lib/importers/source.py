@@ -23,6 +23,7 @@ from sessions_lib.errors import ImportRefused, StorageError
 from sessions_lib.messages import clean
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_BLOCK = 1 << 20
 _HOPELESS_LINES = 200  # this many lines without one JSON object: not JSON Lines, the rest is not read
 SQLITE = b"SQLite format 3\x00"
 
@@ -155,19 +156,37 @@ def _take_document(records: Records, raw: bytes) -> bool:
 
 
 def _take_lines(records: Records, file: BinaryIO) -> None:
-    decode, lines = _decoder.decode, records.lines
-    for number, line in enumerate(file, 1):
+    number = 1
+    while block := file.read(_BLOCK):
+        block += file.readline()
+        count = block.count(b"\n") + (not block.endswith(b"\n"))
         try:
-            value = decode(line)
+            values = _decoder.decode_lines(block)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
+            values = []
+        if len(values) == count and set(map(type, values)) == {dict}:
+            records.lines.extend(enumerate(values, number))
+        elif not _take_each(records, block, number):
+            return
+        number += count
+
+
+def _take_each(records: Records, block: bytes, number: int) -> bool:
+    """The lines of ``block`` one by one, each with its fault; false if there is no hope to find any JSON."""
+    for line in io.BytesIO(block):
+        try:
+            value = _decoder.decode(line)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
             _take_odd_line(records, number, line)
-            if number >= _HOPELESS_LINES and not lines:
-                return
-            continue
-        if type(value) is dict:
-            lines.append((number, value))
+            if number >= _HOPELESS_LINES and not records.lines:
+                return False
         else:
-            records.odd.append(number)
+            if type(value) is dict:
+                records.lines.append((number, value))
+            else:
+                records.odd.append(number)
+        number += 1
+    return True
 
 
 def _take_odd_line(records: Records, number: int, line: bytes) -> None:

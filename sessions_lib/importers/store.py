@@ -1,7 +1,6 @@
 """The folder that is imported into: what was imported there before, and how sessions are made and extended.
 
-``imported_from`` in a session's metadata holds the tool, the file with its size and time, the conversation's key, the
-first message's id and the version of what importers make of a source.
+New sessions are put on disk many at a time (``batch``); whoever asks for one that waits has it written first.
 
 Does not decide what is new: that is for ``writing``.
 """
@@ -15,16 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import disk, jsonl, listing, messages, metadata, names, times
+from sessions_lib import jsonl, listing, messages, metadata, names
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
-from sessions_lib.folders import make_folder
+from sessions_lib.importers import provenance
+from sessions_lib.importers.batch import Batch
+from sessions_lib.importers.deleted import Deleted
 from sessions_lib.importers.imported import Imported, common
-from sessions_lib.importers.recognise import TOOLS
 from sessions_lib.importers.source import Source
 from sessions_lib.manager import SessionManager
-
-VERSION = 1  # of what importers make of a source; a higher one reads unchanged files again
+from sessions_lib.session import Session
 
 
 @dataclass(slots=True)
@@ -45,8 +44,10 @@ class Store:
     """The folder that is imported into, and which of its sessions were imported from where."""
 
     def __init__(self, manager: SessionManager, *, dry_run: bool = False) -> None:
+        self.deleted = Deleted(manager.folder)
         self._manager = manager
         self._dry_run = dry_run
+        self._batch = Batch(manager.folder)
         self._conversations: dict[str, dict[str, Known]] = {}
         self._by_key: dict[str, str] = {}
         self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
@@ -55,6 +56,7 @@ class Store:
         self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
         self._taken: set[str] = set()
         self._next_number: dict[str, int] = {}
+        self._own: dict[Path, bool] = {}  # folders of sources -> whether they are the folder itself
         for session in listing.session_ids(manager.folder):
             self._taken.add(session.lower())
             self._note(session, metadata.read(manager.folder / f"{session}{metadata.SUFFIX}").values)
@@ -72,9 +74,8 @@ class Store:
         if isinstance(parent, str) and "forked_from" not in meta:
             self._unlinked[session] = parent
         self._note_caller(session, meta)
-        stamp = (str(origin.get("path")), origin.get("size"), origin.get("modified"), origin.get("version_of_import"))
         if self._is_whole(session, origin):
-            self._files.setdefault(stamp, []).append(origin.get("of", 1))
+            self._files.setdefault(provenance.file_of(origin), []).append(origin.get("of", 1))
 
     def _is_whole(self, session: str, origin: Mapping[str, Any]) -> bool:
         """False if the program was killed between a session's metadata and its messages."""
@@ -92,21 +93,35 @@ class Store:
 
     def is_own(self, source: Source) -> bool:
         """True for a file of the folder itself: its sessions are there already."""
-        return source.path.absolute().parent.resolve() == self._manager.folder.resolve()
+        beside = source.path.parent
+        if beside not in self._own:
+            self._own[beside] = beside.resolve() == self._manager.folder.resolve()
+        return self._own[beside]
 
     def is_unchanged(self, source: Source) -> bool:
-        """True if the file was imported as it is now, and every session it gave is still there, whole."""
-        stamp = _stamp(source)
-        found = self._files.get((str(source.label.absolute()), *stamp, VERSION), []) if stamp is not None else []
-        return bool(found) and len(found) >= found[0]
+        """True if the file was imported as it is now, and every session it gave is still there, whole, or deleted."""
+        file = provenance.file_now(source)
+        if file is None or not (found := [*self._files.get(file, ()), *self.deleted.of_file(file)]):
+            return False
+        return len(found) >= int(found[0])
+
+    def deleted_of(self, source: Source) -> int:
+        """How many sessions that ``source`` gave were deleted here."""
+        file = provenance.file_now(source)
+        return len(self.deleted.of_file(file)) if file is not None else 0
 
     def read(self, known: Known) -> Known:
         """``known`` with its messages."""
         if not known.is_read:
-            known.messages = list(self._manager.open(known.id).messages)
+            known.messages = list(self._open(known.id).messages)
             known.ids = messages.identities(known.messages)
             known.is_read = True
         return known
+
+    def _open(self, session: str) -> Session:
+        if session in self._batch:
+            self._batch.write()
+        return self._manager.open(session)
 
     def parents_of(self, imported: Imported) -> list[str]:
         """The sessions that ``imported`` may have been forked from: those of the conversation it names."""
@@ -138,6 +153,22 @@ class Store:
         found = self._by_first.get(message_id, ())
         return [one for one in found if self._unlinked.get(one) != conversation]
 
+    def bring_back(self, conversation: str) -> set[str]:
+        """Restore what was deleted of ``conversation``, as far as its ids are free, and say what came back."""
+        restored: set[str] = set()
+        for gone in self.deleted.of_conversation(conversation):
+            if self._dry_run:
+                continue
+            with contextlib.suppress(SessionError):
+                self._manager.restore(gone.session)
+                restored.add(gone.session)
+                self._taken.add(gone.session.lower())
+                self._note(gone.session, gone.meta)
+        self.deleted.forget(conversation)
+        return restored
+
+    # ------------------------------------------------------------ writing
+
     def create(
         self,
         imported: Imported,
@@ -150,20 +181,26 @@ class Store:
     ) -> str | None:
         """A new session for ``imported``, one ``of`` several of its file; ``None`` in a dry run.
 
-        ``parent`` is its parent's id and how many messages they share.
+        ``parent`` is its parent's id and how many messages they share. It is on disk after ``finish``.
         """
         if self._dry_run:
             return None
-        stored = [m if imported.keeps_as_is else messages.stamped(m) for m in imported.messages]
-        lines = b"".join(jsonl.encode(message) + b"\n" for message in stored)
-        origin = {**_origin(imported, source, format), "of": of, "bytes": len(lines)}
-        values: dict[str, Any] = {"title": title, "tags": _tags(imported.tags), **_created(imported), **imported.meta}
+        lines = jsonl.encode_lines(_stored(imported.messages, keeps_as_is=imported.keeps_as_is))
+        origin = {**provenance.origin_of(imported, source, format), "of": of, "bytes": len(lines)}
+        values: dict[str, Any] = {
+            "title": title,
+            "tags": provenance.tags_of(imported.tags),
+            **provenance.created_of(imported),
+            **imported.meta,
+        }
+        self._name_caller(values)
         if parent is not None:
-            values["forked_from"] = _forked_from(parent, imported.messages)
+            values["forked_from"] = provenance.forked_from(parent, imported.messages)
         elif imported.parent_key is not None:
             origin["parent_key"] = imported.parent_key
-        session = self._claim(_base_id(imported, title), {**values, "imported_from": origin})
-        disk.write_new(self._manager.folder / f"{session}.jsonl", lines)
+        session = self._new_id(provenance.base_id(imported, title))
+        meta = metadata.encode({"id": session, **values, "imported_from": origin})
+        self._batch.add(session, meta, lines)
         self._by_key[imported.key] = session
         self._note_caller(session, values)
         if isinstance(origin.get("first"), str):
@@ -172,36 +209,35 @@ class Store:
             self._unlinked[session] = imported.parent_key
         return session
 
-    def _claim(self, base: str, values: Mapping[str, Any]) -> str:
-        """Make the metadata of a new session under an id nobody has, and return the id."""
-        make_folder(self._manager.folder)
+    def _name_caller(self, values: dict[str, Any]) -> None:
+        """A sub-agent whose caller is here already names its session; the others get it in ``finish``."""
+        agent = values.get("subagent_of")
+        if isinstance(agent, dict) and (caller := self._by_key.get(str(agent.get("key")))) is not None:
+            values["subagent_of"] = {**agent, "session": caller}
+
+    def _new_id(self, base: str) -> str:
+        """An id made of ``base`` that no session of the folder had when this import began, nor got since from it."""
         while True:
             number = self._next_number.get(base, 1)
             self._next_number[base] = number + 1
             session = base if number == 1 else f"{base[: names.MAX_ID - 8]}-{number}"
-            if session.lower() in self._taken:
-                continue
-            self._taken.add(session.lower())
-            path = self._manager.folder / f"{session}{metadata.SUFFIX}"
-            if os.path.lexists(path.with_name(f"{session}.jsonl")):
-                continue
-            try:
-                disk.write_new(path, metadata.encode({"id": session, **values}))
-            except FileExistsError:
-                continue
-            return session
+            if session.lower() not in self._taken:
+                self._taken.add(session.lower())
+                return session
 
     def extend(self, known: Known, added: Sequence[Message], source: Source, *, keeps_as_is: bool, of: int) -> None:
         """Append ``added`` to an imported session, under its lock."""
         if self._dry_run:
             return
-        session = self._manager.open(known.id)
+        session = self._open(known.id)
         hold = session.hold()
         try:
             if messages.identities(session.messages) != known.ids:
                 raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
-            stored = [message if keeps_as_is else messages.stamped(message) for message in added]
             path = self._manager.folder / f"{known.id}.jsonl"
+            stored = _stored(added, keeps_as_is=keeps_as_is)
+            if session.report.damaged:
+                _cut_what_is_written_again(path, jsonl.encode(stored[0]))
             jsonl.append(path, stored, create=not path.exists())
         finally:
             hold.release()
@@ -209,24 +245,25 @@ class Store:
 
     def remember(self, session: str, source: Source, *, of: int, has_grown: bool = False) -> None:
         """Note in a session's metadata that ``source`` was imported as it is now, if it came from there."""
-        if self._dry_run or (stamp := _stamp(source)) is None:
+        if self._dry_run or (stamp := provenance.stamp_of(source)) is None:
             return
-        opened = self._manager.open(session)
+        opened = self._open(session)
         origin = opened.meta.get("imported_from")
         if isinstance(origin, dict):
             size, modified = stamp
             path = str(source.label.absolute())
-            now = {"path": path, "size": size, "modified": modified, "of": of, "version_of_import": VERSION}
+            now = {"path": path, "size": size, "modified": modified, "of": of, "version_of_import": provenance.VERSION}
             if {**origin, **now} != origin and (has_grown or path == origin.get("path")):
                 opened.update_meta({"imported_from": {**origin, **now}})
 
-    def link(self) -> None:
-        """Give sessions their ``forked_from``, and sub-agents their caller, where those came later.
+    def finish(self) -> None:
+        """Write what waits; then give sessions their ``forked_from``, and sub-agents their caller, that came later.
 
         One that is locked or gone is left for the next import.
         """
         if self._dry_run:
             return
+        self._batch.write()
         for session, key in list(self._uncalled.items()):
             with contextlib.suppress(SessionError):
                 self._link_caller(session, key)
@@ -246,67 +283,19 @@ class Store:
         nearest = self.nearest(others, messages.identities(child.messages))
         if nearest is not None:
             if nearest[1] or "subagent_of" not in child.meta:
-                child.update_meta({"forked_from": _forked_from(nearest, child.messages)})
+                child.update_meta({"forked_from": provenance.forked_from(nearest, child.messages)})
             del self._unlinked[session]
 
 
-def _forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
-    session, shared = parent
-    message_id = messages.identities(said[:shared])[-1] if shared else None
-    return {"session": session, "messages": shared, "message_id": message_id}
+def _cut_what_is_written_again(path: Path, line: bytes) -> None:
+    """Cut the torn end of ``path`` if it is the start of ``line``, which follows: an import was killed in it."""
+    raw = path.read_bytes()
+    torn = raw[raw.rfind(b"\n") + 1 :]
+    if torn and line.startswith(torn):
+        os.truncate(path, len(raw) - len(torn))
 
 
-def _tags(tags: Iterable[str]) -> list[str]:
-    kept: list[str] = []
-    for tag in tags:
-        try:
-            kept = metadata.with_tag(kept, tag)
-        except SessionError:
-            continue
-    return kept
-
-
-def _created(imported: Imported) -> dict[str, str]:
-    if metadata.Metadata(imported.meta).created is not None:
-        return {}
-    first = imported.created or next(
-        (moment for message in imported.messages if (moment := times.parse(message.get("timestamp")))), None
-    )
-    return {"created": times.iso(first) if first else times.now()}
-
-
-def _base_id(imported: Imported, title: str | None) -> str:
-    own = imported.source.get("id")
-    if imported.key.startswith(("forkbook:", "astorlm:")) and names.is_id(str(own)):
-        return str(own)
-    said = title or names.title_from(messages.first_prompt(imported.messages))
-    return names.id_from_title(said)[:64].rstrip("-._") if said else names.random_id()
-
-
-def _stamp(source: Source) -> tuple[int, int] | None:
-    try:
-        found = os.stat(source.path)
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
-
-
-def _origin(imported: Imported, source: Source, format: str) -> dict[str, Any]:
-    """``imported_from``: where a session came from, and what recognises it again."""
-    origin: dict[str, Any] = {
-        "tool": TOOLS.get(format, format),
-        "format": format,
-        "path": str(Path(source.label).absolute()),
-        "key": imported.key,
-        "conversation": imported.conversation or imported.key,
-        "messages": len(imported.messages),
-        "at": times.now(),
-        "version_of_import": VERSION,
-        **imported.source,
-    }
-    if not imported.keeps_as_is and imported.messages:
-        origin["first"] = imported.messages[0]["id"]
-    stamp = _stamp(source)
-    if stamp is not None:
-        origin["size"], origin["modified"] = stamp
-    return origin
+def _stored(said: Sequence[Message], *, keeps_as_is: bool) -> Sequence[Message]:
+    if keeps_as_is:
+        return said
+    return [m if "timestamp" in m and "id" in m else messages.stamped(m) for m in said]

@@ -8,9 +8,11 @@ A conversation is known again by its key in ``imported_from``, its messages by t
 * The source has grown, and the session was continued here: nothing is interleaved. A new session holds the source's
   line, forked from the other where they part; from then on it is the one that grows.
 * A branch is a session that names its parent in ``forked_from``, whichever of the two was imported first.
+* What was deleted stays deleted, even if its source grows. Asked for it again, it comes back from the trash, with all
+  that was changed here; one that was purged is as if it had never been imported.
 
 A file whose size and time are those of its last import is not read again, unless a session it gave is gone or was cut
-short by a crash: importing again brings back what was deleted.
+short by a crash.
 
 Does not read sources.
 """
@@ -29,7 +31,8 @@ from sessions_lib.importers.store import Known, Store
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one conversation: ``change`` is ``new``, ``grown``, ``parted`` or ``unchanged``.
+    """What became of one conversation: ``change`` is ``new``, ``grown``, ``parted``, ``unchanged``, ``restored`` (from
+    the trash) or ``deleted`` (here, before; it was left out).
 
     ``session`` is its id (``None`` for what a dry run would make), ``added`` how many messages were written.
     """
@@ -41,14 +44,16 @@ class Outcome:
     messages: int
 
 
-def put(store: Store, found: Sequence[Imported], source: Source, format: str) -> list[Outcome]:
-    """Write what is new in ``found`` and say what became of each."""
+def put(store: Store, found: Sequence[Imported], source: Source, format: str, *, again: bool = False) -> list[Outcome]:
+    """Write what is new in ``found`` and say what became of each; ``again`` restores what was deleted of it."""
     groups: dict[str, list[Imported]] = {}
     for imported in found:
         groups.setdefault(imported.conversation or imported.key, []).append(imported)
     outcomes: list[Outcome] = []
     for conversation, branches in groups.items():
-        outcomes += _Merge(store, store.conversation(conversation), branches, source, format, len(found)).run()
+        restored = store.bring_back(conversation) if again else set()
+        known = store.conversation(conversation)
+        outcomes += _Merge(store, known, branches, source, format, len(found), restored).run()
     return outcomes
 
 
@@ -56,14 +61,22 @@ class _Merge:
     """One conversation of a source against the sessions that came from it before."""
 
     def __init__(
-        self, store: Store, known: dict[str, Known], branches: list[Imported], source: Source, format: str, of: int
+        self,
+        store: Store,
+        known: dict[str, Known],
+        branches: list[Imported],
+        source: Source,
+        format: str,
+        of: int,
+        restored: set[str],
     ) -> None:
         self._store, self._source, self._format, self._of = store, source, format, of
+        self._restored = restored
         self._branches = branches
         self._known = known
         self._before = [store.read(one) for one in known.values()]
         self._lines = [messages.identities(branch.messages) for branch in branches]
-        self._of_source = {one for line in self._lines for one in line}
+        self._of_source = {one for line in self._lines for one in line} if known else set()
         self._used: set[str] = set()
         self._holding: dict[str, list[Known]] = {}
         for one in self._before:
@@ -82,12 +95,14 @@ class _Merge:
         covering = self._covering(branch, line)
         known = covering or self._grown_from(line)
         if known is None:
+            if self._store.deleted.has(branch.conversation or branch.key, branch.key, line):
+                return Outcome(None, title, "deleted", 0, len(line))
             return self._add(branch, line, title)
         self._used.add(known.id)
         added = what_is_new(known.messages, known.ids, branch.messages, line)
         if not added:
             self._store.remember(known.id, self._source, of=self._of)
-            return Outcome(known.id, title, "unchanged", 0, len(line))
+            return Outcome(known.id, title, "restored" if known.id in self._restored else "unchanged", 0, len(line))
         if covering is not None and not self._is_pure(known):
             # A rest of an answer cannot be put where it belongs behind what was said here since.
             return Outcome(known.id, title, "unchanged", 0, len(line))
@@ -96,8 +111,10 @@ class _Merge:
 
     def _covering(self, branch: Imported, line: list[str]) -> Known | None:
         """A session that holds every message of ``line``; where ids are only hashes, each covers one line."""
-        wanted = set(line)
-        found = [one for one in self._holding.get(line[-1], []) if wanted <= set(one.ids)]
+        found = self._holding.get(line[-1], [])
+        if found:
+            wanted = set(line)
+            found = [one for one in found if wanted <= set(one.ids)]
         if branch.keeps_as_is:
             found = [one for one in found if one.id not in self._used]
         return min(found, key=lambda one: (one.id in self._used, len(one.ids)), default=None)

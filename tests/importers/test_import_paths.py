@@ -313,18 +313,6 @@ def test_a_session_that_a_crash_left_empty_or_cut_is_filled_by_the_next_import(t
     assert len(manager.list()) == 1
 
 
-def test_a_deleted_session_comes_back_by_importing_it_again(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "c.jsonl", *ASKED, *MORE, claude("user", "u3", "a1", "q3"))
-    manager = SessionManager(tmp_path / "sessions")
-    run(manager, path)
-    (fork,) = [info.id for info in manager.list() if info.parent]
-    manager.delete(fork)
-
-    (result,) = run(manager, path)
-
-    assert sorted(changes(result)) == [("new", 4), ("unchanged", 0)]
-
-
 def test_a_locked_session_is_told_and_keeps_what_it_has(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "c.jsonl", *ASKED)
     manager = SessionManager(tmp_path / "sessions")
