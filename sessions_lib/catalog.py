@@ -41,6 +41,7 @@ Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 RETRY_S = 60.0  # after which a catalog that had to live in memory looks for its file again
+PAUSE_S = 0.02  # between batches of the text index, for others to ask in
 BATCH = 64  # sessions a transaction: another process waits for one at most
 SNAPSHOT_AFTER = 200  # changed sessions after which the file states are stored as one value again
 ORDERS = {
@@ -244,24 +245,44 @@ class Catalog:
     def _refresh(self, db: sqlite3.Connection, on_progress: Progress | None) -> None:
         self._learn(db)
         waiting = self._differing()
+        is_bulk = len(waiting) > BATCH
+        if is_bulk:  # what was written last is wanted first
+            written = {one: catalog_rows.stamp_of(self.folder / (one + listing.MESSAGES)) for one in waiting}
+            waiting.sort(key=lambda one: (written[one] or (0, 0))[1], reverse=True)
         done, todo = 0, len(waiting)
         while waiting:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            self._read(db, batch)
+            self._read(db, batch, is_bulk)
             done += len(batch)
             if on_progress:
                 on_progress(done, todo)
+        if db.execute("SELECT value FROM facts WHERE name='unsettled'").fetchone()[0]:
+            with transaction(db):
+                catalog_rows.settle(db, self.folder)
         if todo:
             self._store_snapshot(db)
 
-    def _read(self, db: sqlite3.Connection, sessions: Ids) -> None:
+    def add_rows(self, db: sqlite3.Connection, session: str | None = None) -> None:
+        """Let the messages of ``session``, or of all sessions, have rows; inside ``ask`` only.
+
+        Lists and sums do without, so a large folder is listed before each of its messages is known.
+        """
+        wanted = "SELECT id FROM sessions WHERE detailed=0 AND messages>0 AND (?1 IS NULL OR id=?1)"
+        waiting = [found for (found,) in db.execute(wanted, (session,))]
+        while waiting:
+            batch, waiting = waiting[:BATCH], waiting[BATCH:]
+            with transaction(db):
+                for one in batch:
+                    catalog_rows.add_rows(db, self.folder, one)
+
+    def _read(self, db: sqlite3.Connection, sessions: Ids, is_bulk: bool = False) -> None:
         """Bring the rows of ``sessions`` up to date, unless another process did."""
         with transaction(db):
             self._learn(db)
             change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
             for session in sessions:
                 if self._differs(session):
-                    catalog_rows.update(db, self.folder, session, change)
+                    catalog_rows.update(db, self.folder, session, change, detailed=not is_bulk, settled=not is_bulk)
             db.execute("UPDATE facts SET value=? WHERE name='change'", (change,))
         self._learn(db)
 
@@ -412,6 +433,8 @@ class Catalog:
     def _search(self, db: sqlite3.Connection, asked: Query, limit: int | None, first_only: bool = False) -> Hits:
         if asked.needles:
             self._index_some(db)
+        elif asked.asks_about_messages:
+            self.add_rows(db)
         return fulltext.Search(db, self.folder, asked, self._words(db), limit, first_only).hits()
 
     def _words(self, db: sqlite3.Connection) -> fulltext.Vocabulary:
@@ -461,6 +484,7 @@ class Catalog:
                 on_progress(max(0, total - left), total)
             if not left:
                 return
+            time.sleep(PAUSE_S)  # a lock goes to whoever asks next, not to who has waited
 
     # ------------------------------------------------------------ numbers
 
@@ -516,14 +540,11 @@ def _infos(db: sqlite3.Connection, rest: str, values: Sequence[Any] = ()) -> lis
 
 
 def _active_between(since: int | None, until: int | None) -> tuple[str, tuple[Any, ...]]:
-    """Sessions with a message in the half-open time: by their ends if those decide, else by their messages."""
+    """Sessions with a message in the half-open time, or, without messages, last active in it."""
     low = -(1 << 62) if since is None else since
     high = 1 << 62 if until is None else until
-    clause = (
-        "(CASE WHEN s.messages=0 THEN s.last_active>=? AND s.last_active<? ELSE EXISTS(SELECT 1 FROM messages m "
-        "WHERE m.session=s.n AND coalesce(m.time, s.last_active)>=? AND coalesce(m.time, s.last_active)<?) END)"
-    )
-    return clause, (low, high, low, high)
+    active, bounds = fulltext.active_between(since, until)
+    return f"(CASE WHEN s.messages=0 THEN s.last_active>=? AND s.last_active<? ELSE {active} END)", (low, high, *bounds)
 
 
 def _family_page(db: sqlite3.Connection, clause: str, values: Sequence[Any], offset: int, limit: int) -> Page:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 6
+VERSION = 7
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -35,7 +35,7 @@ CREATE TABLE sessions(
   own_input INTEGER, own_cached INTEGER, own_output INTEGER, own_reasoning INTEGER, own_total INTEGER,
   own_reported INTEGER NOT NULL, own_answers INTEGER NOT NULL,
   calls INTEGER NOT NULL, errors INTEGER NOT NULL, damaged INTEGER NOT NULL, unanswered INTEGER NOT NULL,
-  fault TEXT, indexed INTEGER NOT NULL, last_row INTEGER NOT NULL);
+  fault TEXT, indexed INTEGER NOT NULL, last_row INTEGER NOT NULL, detailed INTEGER NOT NULL, waiting TEXT NOT NULL);
 CREATE INDEX sessions_by_time ON sessions(last_active DESC, id);
 CREATE INDEX sessions_by_newest ON sessions(newest DESC);
 CREATE INDEX sessions_waiting ON sessions(n) WHERE indexed < messages;
@@ -45,13 +45,15 @@ CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE names(kind TEXT, name TEXT, session INTEGER, spelled TEXT,
   PRIMARY KEY(kind, name, session)) WITHOUT ROWID;
 CREATE INDEX names_by_session ON names(session);
+CREATE TABLE identities(
+  identity INTEGER, session INTEGER, number INTEGER, PRIMARY KEY(identity, session, number)) WITHOUT ROWID;
+CREATE TABLE runs(session INTEGER, first INTEGER, packed BLOB, PRIMARY KEY(session, first)) WITHOUT ROWID;
 CREATE TABLE messages(
   row INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL,
   length INTEGER NOT NULL, place INTEGER NOT NULL,
-  role TEXT NOT NULL, time INTEGER, identity INTEGER NOT NULL, counts INTEGER NOT NULL, own INTEGER NOT NULL,
+  role TEXT NOT NULL, time INTEGER, counts INTEGER NOT NULL,
   model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER);
-CREATE INDEX messages_by_identity ON messages(identity);
 CREATE INDEX messages_by_session ON messages(session, number);
 CREATE INDEX messages_again ON messages(session) WHERE counts=0;
 CREATE INDEX messages_first_token ON messages(session) WHERE first_token_ms IS NOT NULL;
@@ -59,15 +61,17 @@ CREATE TABLE calls(
   session INTEGER, message INTEGER, position INTEGER, id TEXT, name TEXT, result INTEGER, error INTEGER,
   effect INTEGER, duration_ms INTEGER, PRIMARY KEY(session, message, position)) WITHOUT ROWID;
 CREATE TABLE activity(
-  session INTEGER, quarter INTEGER, model TEXT, messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
+  session INTEGER, untimed INTEGER, quarter INTEGER, model TEXT,
+  messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
-  tool_calls INTEGER, tool_results INTEGER, errors INTEGER,
-  PRIMARY KEY(session, quarter, model)) WITHOUT ROWID;
+  tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER,
+  PRIMARY KEY(session, untimed, quarter, model)) WITHOUT ROWID;
+CREATE INDEX activity_copies ON activity(session) WHERE copies>0;
 CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE said_terms USING fts5vocab(said, row);
 INSERT INTO said(said, rank) VALUES('hashsize', 67108864);
 INSERT INTO facts VALUES('change', 0), ('next_row', 1), ('dead_rows', 0), ('whole_row', 0), ('terms', ''),
-  ('new_terms', ''), ('bulk', 0), ('indexings', 0), ('terms_made', 0), ('stats', x'');
+  ('new_terms', ''), ('bulk', 0), ('unsettled', 0), ('indexings', 0), ('terms_made', 0), ('stats', x'');
 """
 
 

@@ -17,23 +17,22 @@ import json
 import os
 import sqlite3
 import stat
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, content, disk, jsonl, listing, messages, metadata, names, query, times, usage
+from sessions_lib import catalog_copies, disk, heads, listing, metadata, query, usage
+from sessions_lib.catalog_fold import Fold, LateTime
 from sessions_lib.errors import SessionError
+from sessions_lib.times import EPOCH
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INODE = (1 << 63) - 1  # SQLite's integers have a sign
-QUARTER_US = 900_000_000  # every zone's days begin at a multiple of 15 minutes UTC
 _MICROSECOND = timedelta(microseconds=1)
 _MARK = 64  # bytes before the offset that must not have changed
 
 Stamp = tuple[int, int, int]  # size, mtime_ns, inode
-COUNTED = ("input", "cached", "output", "reasoning", "total", "reported", "answers")
 
 
 @dataclass(slots=True)
@@ -95,6 +94,8 @@ class Row:
     fault: str | None = None
     indexed: int = 0
     last_row: int = 0
+    detailed: int = 0  # 1 if its messages have rows
+    waiting: str = "{}"  # the calls without a result, by id
 
     def stamps(self) -> tuple[Stamp | None, Stamp | None]:
         """The file states of messages and metadata that this row was made from."""
@@ -104,7 +105,6 @@ class Row:
 COLUMNS = tuple(column.name for column in fields(Row))
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM sessions"
 _REPLACE = f"INSERT OR REPLACE INTO sessions({', '.join(COLUMNS)}) VALUES({', '.join('?' * len(COLUMNS))})"
-_MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 21)})"
 
 
 def _stamp(size: int | None, mtime: int | None, inode: int | None) -> Stamp | None:
@@ -136,39 +136,111 @@ def load(db: sqlite3.Connection, session: str) -> Row | None:
     return Row(*found) if found else None
 
 
-def update(db: sqlite3.Connection, folder: Path, session: str, change: int) -> None:
-    """Make the rows of ``session`` say what its files say; without files they go."""
+def update(
+    db: sqlite3.Connection, folder: Path, session: str, change: int, *, detailed: bool = True, settled: bool = True
+) -> None:
+    """Make the rows of ``session`` say what its files say; without files they go.
+
+    ``detailed`` makes rows of its messages too. Without ``settled`` the copies of messages are not looked at: whoever
+    asks for that calls ``settle`` afterwards.
+    """
     said = stamp_of(folder / f"{session}{listing.MESSAGES}")
     meta = stamp_of(folder / f"{session}{listing.METADATA}")
     row = load(db, session)
     if said is None and meta is None:
-        if row:
-            forget(db, row, change)
+        touched = _forget(db, row, change) if row else set()
+    else:
+        found = metadata.read(folder / f"{session}{listing.METADATA}")
+        how = {"detailed": detailed, "settled": settled}
+        try:
+            touched = _update(db, folder, row, session, change, (said, meta), found, **how)
+        except LateTime:
+            touched = _update(db, folder, load(db, session), session, change, (said, meta), found, **how, anew=True)
+    if not settled:
+        db.execute("UPDATE facts SET value=1 WHERE name='unsettled'")
         return
-    found = metadata.read(folder / f"{session}{listing.METADATA}")
-    if row is None or not _continues(folder, row, said, found):
-        n = row.n if row else None
+    for n in touched:
+        sum_up(db, folder, n, catalog_copies.losers_of(db, n))
+
+
+def add_rows(db: sqlite3.Connection, folder: Path, session: str) -> None:
+    """Make rows of the messages of ``session``, if there are none yet."""
+    row = load(db, session)
+    if row is None or row.detailed or not row.messages:
+        return
+    has_copies = db.execute("SELECT 1 FROM activity WHERE session=? AND copies>0 LIMIT 1", (row.n,)).fetchone()
+    losers = catalog_copies.losers_of(db, row.n) if has_copies else set[int]()
+    again = Row(row.n, row.id, inherited=row.inherited)
+    fold = Fold(again, losers, rows=[], next_row=_next_row(db))
+    try:
+        for chunk in heads.read(folder / f"{row.id}{listing.MESSAGES}", stop=row.offset):
+            fold.take(chunk)
+    except (OSError, SessionError):
+        return  # gone or unreadable since
+    if again.messages != row.messages:
+        return  # another file by now
+    fold.finish()
+    fold.write_rows(db)
+    db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
+    db.execute("UPDATE sessions SET detailed=1, last_row=? WHERE n=?", (again.last_row, row.n))
+
+
+def settle(db: sqlite3.Connection, folder: Path) -> None:
+    """Let each message count once over all sessions, after updates that did not look at copies."""
+    for n, losers in list(catalog_copies.all_losers(db)):
+        sum_up(db, folder, n, losers)
+    db.execute("UPDATE facts SET value=0 WHERE name='unsettled'")
+
+
+def _update(
+    db: sqlite3.Connection,
+    folder: Path,
+    row: Row | None,
+    session: str,
+    change: int,
+    stamps: tuple[Stamp | None, Stamp | None],
+    found: metadata.Metadata,
+    *,
+    detailed: bool,
+    settled: bool,
+    anew: bool = False,
+) -> set[int]:
+    """Bring one row up to date; the sessions whose sums are no longer right by that."""
+    said, meta = stamps
+    touched = set[int]()
+    if row is None or anew or not _continues(folder, row, said, found) or (detailed and not row.detailed):
+        n = row.n if row else _next_session(db)
         if row:
-            _remove_messages(db, row)
-        row = Row(n if n is not None else _next_session(db), session)
+            touched = _remove_messages(db, row)
+        row = Row(n, session, detailed=int(detailed))
     row.changed = change
     row.meta_size, row.meta_mtime, row.meta_inode = meta or (None, None, None)
     is_unread = said != row.stamps()[0]
     row.size, row.mtime, row.inode = said or (None, None, None)
     row.inherited = found.inherited
-    fold = _Fold(db, row)
+    fold = Fold(row, rows=[] if row.detailed else None, next_row=_next_row(db) if row.detailed else 0)
     fault = found.fault and f"the metadata {found.fault}"
     if said is not None and (is_unread or row.fault):
         try:
             _read_on(folder, row, fold)
         except (OSError, SessionError) as error:
             fault = listing.unreadable(error)
+    fold.finish()
     _describe(row, dict(found.values), fault, said)
-    fold.write()
+    fold.write_rows(db)
+    fold.write_activity(db)
+    if row.detailed:
+        db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
     db.execute(_REPLACE, [getattr(row, column) for column in COLUMNS])
     _write_names(db, row)
     db.execute("DELETE FROM gone WHERE id=?", (session,))
-    settle_counts(db, {row.n}, fold.copied_identities())
+    identities = catalog_copies.numbers(fold.identities)
+    catalog_copies.add(db, row.n, fold.first_new, identities)
+    return touched | catalog_copies.changed_by(db, row.n, identities) if settled else touched
+
+
+def _next_row(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT value FROM facts WHERE name='next_row'").fetchone()[0])
 
 
 def _next_session(db: sqlite3.Connection) -> int:
@@ -199,17 +271,10 @@ def _mark(path: Path, offset: int) -> bytes | None:
         os.close(descriptor)
 
 
-def _read_on(folder: Path, row: Row, fold: _Fold) -> None:
+def _read_on(folder: Path, row: Row, fold: Fold) -> None:
     path = folder / f"{row.id}{listing.MESSAGES}"
-    lines = jsonl.read(path, row.offset, row.lines + 1)
-    fold.take(lines, row.offset)
-    row.damaged += len(lines.damaged)
-    row.offset, row.lines = lines.size, lines.line_count
-    descriptor = disk.open_to_read(path)
-    try:
-        row.open_line = int(row.offset > 0 and os.pread(descriptor, 1, row.offset - 1) != b"\n")
-    finally:
-        os.close(descriptor)
+    for chunk in heads.read(path, row.offset, row.lines, row.last_identity or ""):
+        fold.take(chunk)
     row.mark = _mark(path, row.offset)
 
 
@@ -232,211 +297,6 @@ def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | N
     row.fault = fault
 
 
-@dataclass(slots=True)
-class _Fold:
-    """New messages on their way into the rows of one session."""
-
-    db: sqlite3.Connection
-    row: Row
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-    found_calls: list[list[Any]] = field(default_factory=list)
-    waiting: dict[str, list[list[list[Any]]]] = field(default_factory=dict)
-    models: dict[str, None] = field(default_factory=dict)
-    tools: dict[str, None] = field(default_factory=dict)
-    whole: list[Any] = field(default_factory=list)  # the sums in the order of COUNTED
-    own: list[Any] = field(default_factory=list)
-    first_new: int = 0
-    late: tuple[int, int] | None = None  # the first time of a turn whose stored messages have none, and its start
-
-    def take(self, lines: jsonl.Lines, start: int) -> None:
-        row = self.row
-        if not lines.messages:
-            return
-        self.models = dict.fromkeys(json.loads(row.models))
-        self.tools = dict.fromkeys(json.loads(row.tools))
-        self.whole = [getattr(row, name) for name in COUNTED]
-        self.own = [getattr(row, "own_" + name) for name in COUNTED]
-        self._load_waiting()
-        said = lines.messages
-        before = row.last_identity
-        identities = messages.identities([{"id": before}, *said])[1:] if before else messages.identities(said)
-        row.last_identity = identities[-1]
-        self.first_new = number = row.messages
-        next_row = self.db.execute("SELECT value FROM facts WHERE name='next_row'").fetchone()[0]
-        place, line = 0, -1
-        untimed: list[int] = []  # places in self.rows of this turn's messages before its first time
-        for index, message in enumerate(said):
-            if lines.line_numbers[index] == line:
-                place += 1
-            else:
-                place, line = 0, lines.line_numbers[index]
-                if index:
-                    start = lines.ends[index - 1]
-            role = message["role"]
-            if role == "user":
-                if row.turns:
-                    row.turn_from, row.turn_time, untimed = number, None, []
-                row.turns += 1
-            self._take_time(message, untimed)
-            self.rows.append(
-                (
-                    next_row,
-                    row.n,
-                    number,
-                    start,
-                    lines.ends[index] - start,
-                    place,
-                    role,
-                    row.turn_time,
-                    _as_integer(identities[index]),
-                    1,
-                    int(number >= row.inherited),
-                    *self._take_answer(message, role, number),
-                )
-            )
-            if row.turn_time is None:
-                untimed.append(len(self.rows) - 1)
-            next_row, number = next_row + 1, number + 1
-        row.messages, row.last_row = number, next_row - 1
-        for name, whole, own in zip(COUNTED, self.whole, self.own, strict=True):
-            setattr(row, name, whole)
-            setattr(row, "own_" + name, own)
-        row.models, row.tools = (json.dumps(list(found), ensure_ascii=False) for found in (self.models, self.tools))
-        row.unanswered = sum(len(calls) for stack in self.waiting.values() for calls in stack)
-        self.db.execute("UPDATE facts SET value=? WHERE name='next_row'", (next_row,))
-
-    def _take_time(self, message: content.Message, untimed: list[int]) -> None:
-        row = self.row
-        moment = to_us(times.parse(message.get("timestamp")))
-        if moment is None:
-            return
-        if row.turn_time is None:
-            for index in untimed:
-                self.rows[index] = (*self.rows[index][:7], moment, *self.rows[index][8:])
-            untimed.clear()
-            if row.turn_from < self.first_new:
-                self.late = (moment, row.turn_from)
-        row.turn_time = row.said_time = moment
-        row.max_time = moment if row.max_time is None else max(moment, row.max_time)
-        row.first_time = moment if row.first_time is None else row.first_time
-
-    def _take_answer(self, message: content.Message, role: str, number: int) -> tuple[Any, ...]:
-        """The rest of a message's row: model, five token counts, calls, error, two durations."""
-        row = self.row
-        model, made, error = None, 0, 0
-        tokens: tuple[int | None, ...] = (None,) * 5
-        if role == "assistant":
-            model = message.get("model")
-            model = model if isinstance(model, str) and model else None
-            if model:
-                self.models[model] = None
-            known = usage.of(message)
-            if known:
-                tokens = (known.input, known.cached, known.output, known.reasoning, known.total)
-            self._add_tokens(tokens, known is not None, number >= row.inherited)
-            if message.get("tool_calls"):
-                made = self._take_calls(message, number)
-        elif role == "tool":
-            error = int(bool(message.get("is_error")))
-            row.errors += error
-            self._take_result(message, number)
-        elif role == "user" and row.prompt is None and (prompt := content.text(message).strip()):
-            row.prompt = names.title_from(prompt)
-        return (
-            model,
-            *tokens,
-            made,
-            error,
-            _milliseconds(message, "duration_ms"),
-            _milliseconds(message, "first_token_ms"),
-        )
-
-    def _add_tokens(self, tokens: tuple[int | None, ...], is_known: bool, is_own: bool) -> None:
-        for sums in (self.whole, self.own) if is_own else (self.whole,):
-            for place, value in enumerate(tokens):
-                if value is not None:
-                    sums[place] = (sums[place] or 0) + value
-            sums[5] += is_known
-            sums[6] += 1
-
-    def _load_waiting(self) -> None:
-        """The calls of earlier messages that no result has answered: what ``calls.pair`` would have open here."""
-        if not self.row.unanswered:
-            return
-        found = self.db.execute(
-            "SELECT * FROM calls WHERE session=? AND result IS NULL ORDER BY message, position", (self.row.n,)
-        ).fetchall()
-        last: dict[str, int] = {}
-        for call in map(list, found):
-            stack = self.waiting.setdefault(call[3], [])
-            if last.get(call[3]) != call[1]:
-                stack.append([])
-                last[call[3]] = call[1]
-            stack[-1].append(call)
-
-    def _take_calls(self, message: content.Message, number: int) -> int:
-        by_id: dict[str, list[list[Any]]] = {}
-        for call in calls.calls_of(message, number):
-            made = [self.row.n, number, call.position, call.id, call.name, None, 0, 1, None]
-            by_id.setdefault(call.id, []).append(made)
-            self.found_calls.append(made)
-            self.row.calls += 1
-            if call.name:
-                self.tools[call.name] = None
-        for call_id, made_calls in by_id.items():
-            self.waiting.setdefault(call_id, []).append(made_calls)
-        return sum(map(len, by_id.values()))
-
-    def _take_result(self, message: content.Message, number: int) -> None:
-        stack = self.waiting.get(content.as_text(message.get("tool_call_id")))
-        if not stack:
-            return
-        call = stack[-1].pop(0)
-        if not stack[-1]:
-            stack.pop()
-        call[5:] = [
-            number,
-            int(bool(message.get("is_error"))),
-            int(message.get("effect") is not False),
-            _milliseconds(message, "duration_ms"),
-        ]
-        if call[1] < self.first_new:
-            self.found_calls.append(call)  # stored earlier, answered now
-
-    def write(self) -> None:
-        self.db.executemany(_MESSAGE, self.rows)
-        self.db.executemany("INSERT OR REPLACE INTO calls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", self.found_calls)
-        if self.late is not None:
-            moment, start = self.late
-            self.db.execute(
-                "UPDATE messages SET time=? WHERE session=? AND number>=? AND number<? AND time IS NULL",
-                (moment, self.row.n, start, self.first_new),
-            )
-
-    def copied_identities(self) -> list[int]:
-        """The identities among the new messages that stand in other rows too."""
-        if not self.rows:
-            return []
-        found = self.db.execute(
-            "SELECT DISTINCT m.identity FROM messages m WHERE m.session=? AND m.number>=? AND EXISTS("
-            "SELECT 1 FROM messages o WHERE o.identity=m.identity AND o.row<>m.row)",
-            (self.row.n, self.first_new),
-        )
-        return [identity for (identity,) in found]
-
-
-def _as_integer(identity: str) -> int:
-    digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
-
-
-def _milliseconds(message: content.Message, key: str) -> int | None:
-    value = message.get(key)
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        return None
-    return round(value)
-
-
 def _write_names(db: sqlite3.Connection, row: Row) -> None:
     """Tags, models, tools and the verdict as the filters compare them; ``label`` are tags as they are counted."""
     named = [("tag", query.fold_name(tag), tag) for tag in json.loads(row.tags)]
@@ -451,56 +311,45 @@ def _write_names(db: sqlite3.Connection, row: Row) -> None:
     )
 
 
-def _remove_messages(db: sqlite3.Connection, row: Row) -> None:
-    """Take the messages of a session out; copies of them elsewhere count from now on."""
-    copied = db.execute(
-        "SELECT DISTINCT m.identity FROM messages m WHERE m.session=? AND EXISTS("
-        "SELECT 1 FROM messages o WHERE o.identity=m.identity AND o.session<>m.session)",
-        (row.n,),
-    ).fetchall()
+def _remove_messages(db: sqlite3.Connection, row: Row) -> set[int]:
+    """Take the messages of a session out; the sessions whose copies of them count from now on."""
     db.execute("UPDATE facts SET value=value+? WHERE name='dead_rows'", (row.indexed,))
     for table in ("messages", "calls", "activity"):
         db.execute(f"DELETE FROM {table} WHERE session=?", (row.n,))
-    settle_counts(db, set(), [identity for (identity,) in copied])
+    return catalog_copies.remove(db, row.n)
 
 
-def forget(db: sqlite3.Connection, row: Row, change: int) -> None:
-    """Take a session out of the catalog."""
-    _remove_messages(db, row)
+def _forget(db: sqlite3.Connection, row: Row, change: int) -> set[int]:
+    """Take a session out of the catalog; the sessions whose copies count from now on."""
+    gained = _remove_messages(db, row)
     db.execute("DELETE FROM names WHERE session=?", (row.n,))
     db.execute("DELETE FROM sessions WHERE n=?", (row.n,))
     db.execute("INSERT OR REPLACE INTO gone VALUES(?, ?)", (row.id, change))
+    return gained
 
 
-def settle_counts(db: sqlite3.Connection, sessions: set[int], identities: Iterable[int]) -> None:
-    """Let one copy of each of ``identities`` count, and sum up what counts in ``sessions`` and those this changes."""
-    touched = set(sessions)
-    for identity in identities:
-        copies = db.execute(
-            "SELECT m.row, m.session, m.counts FROM messages m JOIN sessions s ON s.n=m.session WHERE m.identity=? "
-            "ORDER BY m.own DESC, s.id, m.number",
-            (identity,),
-        ).fetchall()
-        for place, (row, session, counts) in enumerate(copies):
-            if counts != (place == 0):
-                db.execute("UPDATE messages SET counts=? WHERE row=?", (int(place == 0), row))
-                touched.add(session)
-    for session in touched:
-        _sum_up(db, session)
-
-
-_ACTIVITY = f"""
-INSERT INTO activity
-SELECT m.session, coalesce(m.time, s.last_active, 0) / {QUARTER_US}, coalesce(m.model, ''), count(*),
-  sum(m.role='user'), sum(m.role='assistant'), sum(m.total IS NOT NULL), sum(m.input), sum(m.cached), sum(m.output),
-  sum(m.reasoning), sum(m.total), sum(m.calls), sum(m.role='tool'), sum(m.error)
-FROM messages m JOIN sessions s ON s.n=m.session WHERE m.session=? AND m.counts=1 GROUP BY 2, 3
-"""
-
-
-def _sum_up(db: sqlite3.Connection, session: int) -> None:
+def sum_up(db: sqlite3.Connection, folder: Path, session: int, losers: set[int]) -> None:
+    """Read a session again and sum up what counts: all but the messages ``losers``."""
+    found = db.execute(f"{_SELECT} WHERE n=?", (session,)).fetchone()
+    if found is None:
+        return
+    row = Row(*found)
+    again = Row(row.n, row.id, inherited=row.inherited, last_active=row.last_active)
+    fold = Fold(again, losers)
+    try:
+        for chunk in heads.read(folder / f"{row.id}{listing.MESSAGES}", stop=row.offset):
+            fold.take(chunk)
+    except (OSError, SessionError):
+        return  # gone or unreadable since: the next refresh takes its rows out
+    fold.finish()
     db.execute("DELETE FROM activity WHERE session=?", (session,))
-    db.execute(_ACTIVITY, (session,))
+    again.last_active = row.last_active
+    fold.write_activity(db)
+    if row.detailed:
+        db.execute("UPDATE messages SET counts=1 WHERE session=? AND counts=0", (session,))
+        db.executemany(
+            "UPDATE messages SET counts=0 WHERE session=? AND number=?", [(session, number) for number in losers]
+        )
 
 
 def info_of(found: Sequence[Any]) -> listing.SessionInfo:

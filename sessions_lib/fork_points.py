@@ -23,7 +23,7 @@ _Window = tuple[int, int, int, int, str]  # messages of the session, first messa
 
 def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
     """The fork point after ``at`` messages (``None``: the last allowed); ``None`` if that takes reading the file."""
-    found = catalog.ask(lambda db: _window(db, session_id, at))
+    found = catalog.ask(lambda db: _window(catalog, db, session_id, at))
     if found is None:
         return None
     count, first, start, end, title = found
@@ -40,8 +40,9 @@ def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
     return find(catalog, session_id, kept) if at is None and kept > first else None
 
 
-def _window(db: sqlite3.Connection, session_id: str, at: int | None) -> _Window | None:
+def _window(catalog: Catalog, db: sqlite3.Connection, session_id: str, at: int | None) -> _Window | None:
     """Where the last messages before the fork point stand; the point itself must be the end of a line."""
+    catalog.add_rows(db, session_id)
     session = db.execute("SELECT n, messages, title FROM sessions WHERE id=?", (session_id,)).fetchone()
     if session is None:
         return None

@@ -27,7 +27,8 @@ from typing import Any
 
 from sessions_lib import content, disk, jsonl, listing, query
 from sessions_lib.catalog_file import transaction
-from sessions_lib.catalog_rows import INFO, from_us, info_of, to_us
+from sessions_lib.catalog_fold import QUARTER_US
+from sessions_lib.catalog_rows import INFO, add_rows, from_us, info_of, to_us
 from sessions_lib.errors import SessionError
 from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import Query
@@ -185,6 +186,7 @@ def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bo
         "SELECT n, id, messages, indexed, offset FROM sessions WHERE indexed < messages ORDER BY last_active DESC, id"
     ).fetchall()
     for n, session, count, indexed, offset in waiting:
+        add_rows(db, folder, session)
         texts = _texts(db, folder, n, session, indexed)
         db.executemany("INSERT INTO said(rowid, text) VALUES(?, ?)", texts)
         db.execute("UPDATE sessions SET indexed=? WHERE n=?", (count, n))
@@ -285,6 +287,13 @@ def session_filter(asked: Query) -> tuple[str, tuple[Any, ...]]:
     return " AND ".join(parts), tuple(values)
 
 
+def active_between(since: int | None, until: int | None) -> tuple[str, tuple[Any, ...]]:
+    """Sessions ``s`` with a message in the half-open time, whose ends are those of quarters of an hour."""
+    low = -(1 << 62) if since is None else since // QUARTER_US
+    high = 1 << 62 if until is None else until // QUARTER_US
+    return "EXISTS(SELECT 1 FROM activity a WHERE a.session=s.n AND a.quarter>=? AND a.quarter<?)", (low, high)
+
+
 def message_filter(db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
     """The roles and days of a query as a condition on ``messages m`` and ``sessions s``."""
     parts, values = ["1"], list[Any]()
@@ -333,9 +342,8 @@ class Search:
         for needle in asked.needles:
             clause, values = f"{clause} AND instr(s.title_text, ?)>0", (*values, needle)
         if asked.since is not None or asked.until is not None:
-            inner, bounds = message_filter(self.db, replace(asked, roles=()))
-            clause += f" AND EXISTS(SELECT 1 FROM messages m WHERE m.session=s.n AND {inner})"
-            values = (*values, *bounds)
+            active, bounds = active_between(to_us(asked.since), to_us(asked.until))
+            clause, values = f"{clause} AND {active}", (*values, *bounds)
         found = self.db.execute(
             f"SELECT {INFO} FROM sessions s WHERE {clause} ORDER BY s.last_active DESC, s.id LIMIT ?",
             (*values, -1 if self.limit is None else self.limit),

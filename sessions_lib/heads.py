@@ -76,15 +76,15 @@ class Chunk:
     is_open: bool = False  # the last line has no newline yet
 
 
-def read(path: Path, start: int = 0, lines: int = 0, previous: str = "") -> Iterator[Chunk]:
-    """The heads of ``path`` from byte ``start`` on, a block at a time; ``OSError`` if it cannot be read.
+def read(path: Path, start: int = 0, lines: int = 0, previous: str = "", stop: int | None = None) -> Iterator[Chunk]:
+    """The heads of ``path`` from byte ``start`` to ``stop``, a block at a time; ``OSError`` if it cannot be read.
 
     ``lines`` is the number of lines before ``start``, ``previous`` the identity of the message before it.
     """
     descriptor = disk.open_to_read(path)
     try:
         end = start  # of the message before
-        for offset, block in jsonl.raw_blocks(descriptor, start):
+        for offset, block in jsonl.raw_blocks(descriptor, start, stop):
             chunk = _sound(block, offset, end, previous) or _odd(block, offset, lines, end, previous)
             lines += block.count(b"\n") + (not block.endswith(b"\n"))
             chunk.offset, chunk.lines, chunk.is_open = offset + len(block), lines, not block.endswith(b"\n")
@@ -140,14 +140,10 @@ def _odd(block: bytes, offset: int, lines: int, end: int, previous: str) -> Chun
 
 
 def _head_of(message: Mapping[str, Any]) -> Head:
-    head = Head(**{name: message.get(name) for name in _PLAIN})
-    head.content = message.get("content")  # type: ignore[assignment]  # as it is; ``prompt`` takes both
-    listed = message.get("tool_calls")
-    head.tool_calls = listed if isinstance(listed, list) else None
-    return head
-
-
-_PLAIN = tuple(name for name in Head.__struct_fields__ if name not in ("content", "tool_calls"))
+    given: dict[str, Any] = {name: message.get(name) for name in Head.__struct_fields__}
+    if not isinstance(given["tool_calls"], list):
+        given["tool_calls"] = None
+    return Head(**given)  # its content is decoded already: ``prompt`` takes both
 
 
 def prompt(head: Head) -> str:

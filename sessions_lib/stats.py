@@ -29,8 +29,10 @@ import pandas as pd
 
 from sessions_lib import metadata, query, times, usage
 from sessions_lib.catalog import Catalog
-from sessions_lib.catalog_rows import EPOCH, QUARTER_US, to_us
+from sessions_lib.catalog_fold import QUARTER_US
+from sessions_lib.catalog_rows import to_us
 from sessions_lib.query import Query
+from sessions_lib.times import EPOCH
 
 ALL = Query()
 TOKENS = usage.SUMS
@@ -330,8 +332,10 @@ def context(catalog: Catalog, session: str) -> pd.DataFrame:
     """
 
     def read(db: sqlite3.Connection) -> list[Any]:
+        catalog.add_rows(db, session)
         return db.execute(
-            "SELECT m.number, m.role, coalesce(m.time, s.last_active), m.own, m.input, m.output, m.total "
+            "SELECT m.number, m.role, coalesce(m.time, s.last_active), m.number>=s.inherited, "
+            "m.input, m.output, m.total "
             "FROM messages m JOIN sessions s ON s.n=m.session WHERE s.id=? ORDER BY m.number",
             (session,),
         ).fetchall()
@@ -374,6 +378,7 @@ def _without_days(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tup
 def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
     """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``."""
     where, values = _without_days(catalog, db, asked)
+    where = f"{where} AND a.messages>0"  # others have copies only
     for sign, bound in ((">=", to_us(asked.since)), ("<", to_us(asked.until))):
         if bound is not None:
             where, values = f"{where} AND a.quarter{sign}?", (*values, bound // QUARTER_US)
@@ -382,6 +387,7 @@ def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[s
 
 def _said(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
     """What ``asked`` chooses as a condition on ``messages m`` and ``sessions s``."""
+    catalog.add_rows(db)
     where, values = _without_days(catalog, db, asked)
     for sign, bound in ((">=", to_us(asked.since)), ("<", to_us(asked.until))):
         if bound is not None:
@@ -423,7 +429,10 @@ def _day_number(zone: tzinfo | None, first: int, last: int) -> str:
 
 
 def _offset(zone: tzinfo | None, quarter: int) -> int:
-    offset = (EPOCH + timedelta(microseconds=quarter * QUARTER_US)).astimezone(zone).utcoffset()
+    try:
+        offset = (EPOCH + timedelta(microseconds=quarter * QUARTER_US)).astimezone(zone).utcoffset()
+    except (OverflowError, ValueError):  # the first or the last day of the calendar
+        return 0
     return 0 if offset is None else round(offset / timedelta(minutes=15))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import SessionManager, calls, catalog, catalog_file, fulltext, listing, messages, query, usage
+from sessions_lib import SessionManager, calls, catalog, catalog_file, fulltext, heads, listing, messages, query, stats, usage
 from sessions_lib.catalog import Catalog
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, write
 
@@ -79,6 +79,11 @@ def same(kept: Catalog, folder: Path) -> None:
     assert kept.list(3) == truth[:3]
     assert kept.tags() == listing.tag_counts(truth)
     assert kept.totals() == plain_totals(folder)
+    said, days = stats.messages(kept), stats.by_day(kept)
+    for frame, count in ((said, len(said)), (days, days["messages"].sum())):
+        assert count == kept.totals().messages
+        assert frame["total"].sum() == (kept.totals().tokens.total or 0)
+    assert stats.tools(kept)["calls"].sum() == kept.totals().tool_calls
     contents = [listing.read(folder, session) for session in listing.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
         found = listing.hits_newest_first([hit for one in contents for hit in listing.hits_in(asked, one)])
@@ -178,8 +183,12 @@ class Story:
             (self.folder / f"k{self.count}.jsonl").write_bytes(path.read_bytes())
 
 
+@pytest.mark.parametrize("batch", [64, 1])
 @pytest.mark.parametrize("seed", range(6))
-def test_whatever_happens_to_the_files_the_answers_are_those_of_the_plain_scan(tmp_path: Path, seed: int) -> None:
+def test_whatever_happens_to_the_files_the_answers_are_those_of_the_plain_scan(
+    tmp_path: Path, seed: int, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "BATCH", batch)  # more changes than a batch take the way of a large folder
     story = Story(tmp_path / "sessions", seed)
     kept = Catalog(story.folder)
     for step in range(40):
@@ -257,7 +266,7 @@ def test_reopening_reads_no_session_again(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(
         catalog.catalog_rows,
         "update",
-        lambda db, home, session, n: (read.append(session), update(db, home, session, n)),
+        lambda db, home, session, n, **how: (read.append(session), update(db, home, session, n, **how)),
     )
 
     assert Catalog(folder).list() == truth
@@ -276,12 +285,8 @@ def test_a_grown_file_is_read_from_where_the_last_reading_ended(
     kept.refresh()
     size = (tmp_path / "a.jsonl").stat().st_size
     starts: list[int] = []
-    read = catalog.catalog_rows.jsonl.read
-    monkeypatch.setattr(
-        catalog.catalog_rows.jsonl,
-        "read",
-        lambda path, start=0, number=1: (starts.append(start), read(path, start, number))[1],
-    )
+    read = heads.read
+    monkeypatch.setattr(heads, "read", lambda path, start=0, *rest: (starts.append(start), read(path, start, *rest))[1])
 
     SessionManager(tmp_path).open("a").append(TALLER)
 

@@ -40,7 +40,7 @@ ROWS = [
         "watching",
     ],
     ["session", "checks"],
-    ["listing", "catalog", "fork_points", "fulltext", "branches"],
+    ["listing", "heads", "catalog", "fork_points", "fulltext", "branches"],
     ["manager"],
     ["compare", "figures", "stats", "importers", "village", "joining", "verdicts"],
     ["streaming", "providers", "relay", "events", "agent"],
