@@ -11,6 +11,9 @@
   ``reasoning_output_tokens``).
 * Anthropic: ``input_tokens`` + ``cache_creation_input_tokens`` + ``cache_read_input_tokens`` (the last one is the
   cached part), ``output_tokens``.
+* Gemini: ``promptTokenCount`` (of which ``cachedContentTokenCount``), ``candidatesTokenCount`` +
+  ``thoughtsTokenCount``.
+* Ollama: ``prompt_eval_count``, ``eval_count``. Any of these names in camelCase, as Bedrock and the AI SDK write them.
 * Pi: ``input`` + ``cacheWrite`` + ``cacheRead`` (the last one is the cached part), ``output``.
 
 Does not estimate: what nobody reported is unknown.
@@ -18,10 +21,23 @@ Does not estimate: what nobody reported is unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+_HUMP = re.compile(r"(?<=[a-z])([A-Z])")
+_OTHER_NAMES = {
+    "prompt_token_count": "prompt_tokens",
+    "prompt_eval_count": "prompt_tokens",
+    "candidates_token_count": "completion_tokens",
+    "eval_count": "completion_tokens",
+    "total_token_count": "total_tokens",
+    "cached_content_token_count": "cached_input_tokens",
+    "cache_write_input_tokens": "cache_creation_input_tokens",
+    "reasoning_tokens": "reasoning_output_tokens",
+}
 SUMS = ("input", "cached", "output", "reasoning", "total")
 
 
@@ -127,7 +143,27 @@ def counts(usage: Any) -> Counts | None:
     return _any_counts(usage)
 
 
+@lru_cache(maxsize=1000)
+def _name(key: str) -> str:
+    name = key if key in ("cacheRead", "cacheWrite") else _HUMP.sub(r"_\1", key).lower()
+    return _OTHER_NAMES.get(name, name)
+
+
+def _spelled(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``usage`` with the names of the providers whose numbers mean the same: Gemini, Ollama, Bedrock, AI SDK."""
+    found: dict[str, Any] = {}
+    for key, value in usage.items():
+        name = _name(str(key))
+        if found.get(name) is None or key == name:
+            found[name] = {_name(str(inner)): one for inner, one in value.items()} if type(value) is dict else value
+    if (thought := _count(found.get("thoughts_token_count"))) is not None:  # Gemini's are beside its candidates
+        found["reasoning_output_tokens"] = thought
+        found["completion_tokens"] = _add(_count(found.get("completion_tokens")), thought)
+    return found
+
+
 def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
+    usage = _spelled(usage)
     read, written = _first(usage, "cache_read_input_tokens", "cacheRead"), None
     sent = _first(usage, "prompt_tokens")  # several proxies add Anthropic's cache counts to it: they are inside
     if sent is not None:
@@ -151,11 +187,11 @@ def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
     output = _first(usage, "completion_tokens", "output_tokens", "output")
     reasoning = _first(
         usage,
-        "completion_tokens_details.reasoning_tokens",
-        "output_tokens_details.reasoning_tokens",
+        "completion_tokens_details.reasoning_output_tokens",
+        "output_tokens_details.reasoning_output_tokens",
         "reasoning_output_tokens",
     )
-    total = _first(usage, "total_tokens", "totalTokens")
+    total = _first(usage, "total_tokens")
     total = total if total is not None else _add(sent, output)
     return None if total is None else (sent, cached, output, reasoning, total)
 
