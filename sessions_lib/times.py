@@ -1,6 +1,7 @@
 """Timestamps: whatever a file holds → an aware datetime in UTC, and back.
 
-ISO 8601 with or without a zone (without = UTC); numbers, or strings of digits, are seconds since 1970, from 1e11 on
+ISO 8601 with or without a zone (without = UTC; a leap second, 24:00 and a zone in letters, ``UTC`` or ``GMT``, too), or
+the dates of mails; numbers, or strings of digits, are seconds since 1970, from 1e11 on
 milliseconds, from 1e14 on microseconds, from 1e17 on nanoseconds. What is none of these is no time, never 1970.
 
 Does not know messages, and never reads the clock but in ``now``.
@@ -10,11 +11,14 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))  # from this number on, so many make a second
+_ODD = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d)(?::(\d\d))?(.*)\Z", re.ASCII | re.IGNORECASE)
+_ZONE = re.compile(r" ?(?:z|utc|gmt)\Z", re.IGNORECASE)
+_MAIL = re.compile(r"(?:[A-Z][a-z]{2}, )?\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?\Z")
 
 
@@ -46,12 +50,42 @@ def parse(value: Any) -> datetime | None:
         return _from_number(float(value)) if abs(value) < 1e20 else None
     if not isinstance(value, str):
         return None
+    text = value.strip()
+    if (moment := _from_text(text)) is not None:
+        return moment
+    return _from_number(float(text)) if _NUMBER.match(text) else _from_odd_text(text)
+
+
+def _from_text(text: str) -> datetime | None:
     try:
-        moment = datetime.fromisoformat(value.strip())
+        moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        pass
-    return _from_number(float(value)) if _NUMBER.match(value.strip()) else None
+        return None
+
+
+def _from_odd_text(text: str) -> datetime | None:
+    """What ISO 8601 allows and Python does not read, and what other programs write."""
+    if (odd := _ODD.match(text)) is not None:
+        day, hour, minute, second, rest = odd.groups()
+        more = timedelta(days=hour == "24", seconds=second == "60")
+        plain = _from_text(
+            f"{day}T{'00' if hour == '24' else hour}:{minute}:{'59' if second == '60' else second or '00'}"
+            f"{_ZONE.sub('+00:00', rest)}"
+        )
+        try:
+            return plain + more if plain else None
+        except OverflowError:
+            return None
+    if _MAIL.match(text):
+        from email.utils import parsedate_to_datetime  # takes longer to load than all else here, and is rarely needed
+
+        try:
+            moment = parsedate_to_datetime(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):
+            return None
+    return None
 
 
 def microseconds(value: Any) -> int | None:
@@ -81,4 +115,7 @@ def _from_number(number: float) -> datetime | None:
 
 def local_day(moment: datetime, zone: tzinfo | None = None) -> date:
     """The calendar day of ``moment`` in ``zone`` (default: this machine's zone, ``$TZ`` respected)."""
-    return moment.astimezone(zone).date()
+    try:
+        return moment.astimezone(zone).date()
+    except OverflowError:  # the first or the last day of the calendar
+        return moment.date()

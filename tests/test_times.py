@@ -34,6 +34,14 @@ NINE = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
         ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
         ("20260301", datetime(2026, 3, 1, tzinfo=UTC)),
         (0, datetime(1970, 1, 1, tzinfo=UTC)),
+        ("2026-03-01t09:00:00z", NINE),
+        ("2026-03-01 09:00:00 UTC", NINE),
+        ("2026-03-01T09:00:00 GMT", NINE),
+        ("2026-02-28T24:00:00Z", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T08:59:60Z", NINE),
+        ("2026-03-01T16:59:60+08:00", NINE),
+        ("Sun, 01 Mar 2026 09:00:00 GMT", NINE),
+        ("1 Mar 2026 10:00:00 +0100", NINE),
     ],
 )
 def test_a_time_is_read_in_every_notation_and_unit(value: Any, expected: datetime) -> None:
@@ -61,7 +69,17 @@ def test_a_time_is_read_in_every_notation_and_unit(value: Any, expected: datetim
             [],
             1e30,
         ),
-        *(float("nan"), float("inf"), 10**400, "9" * 5000, "0001-01-01T00:00:00+14:00", "12:30", "1772355600Z"),
+        *(
+            float("nan"),
+            float("inf"),
+            10**400,
+            "9" * 5000,
+            "0001-01-01T00:00:00+14:00",
+            "12:30",
+            "1772355600Z",
+            "9999-12-31T24:00:00Z",
+        ),
+        *("1 Mär 2026 10:00", "1 Mar 99999 10:00", "2026-03-01T25:00:00Z", "2026-03-01T24:00:00Q", "31 Feb 2026 10:00"),
     ],
 )
 def test_what_is_no_time_is_none_and_never_1970(value: Any) -> None:
