@@ -12,6 +12,7 @@ Does not know what is written, and does not make one object's lock re-entrant: h
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -40,9 +41,12 @@ class Lock:
         """Take the lock file ``path``, waiting at most ``timeout`` seconds; ``SessionLocked`` after that."""
         self.path, self.session = path, session
         self._descriptor: int | None = None
+        self._owner = os.getpid()
         self._library_lock: Any = None
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
+            if path.parent.is_symlink():
+                raise OSError(errno.ELOOP, "its folder is a symbolic link, which is never followed")
             self._take(timeout)
         except FileNotFoundError as error:
             raise StorageError(
@@ -93,13 +97,19 @@ class Lock:
         """Let the next writer in; from any thread."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
+            if fcntl is not None and self._owner == os.getpid():
+                # Closing alone would not do while a child made by fork() still has the descriptor, and the child's
+                # own copy of this object must not let anybody in.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
         if self._library_lock is not None:
             self._library_lock.release()
 
     @property
     def is_held(self) -> bool:
-        """True until ``release``."""
+        """True until ``release``; never in a child made by ``fork()``: the lock is its parent's."""
+        if self._owner != os.getpid():
+            return False
         return self._descriptor is not None or bool(self._library_lock and self._library_lock.is_locked)
 
     def __enter__(self) -> Lock:
@@ -156,7 +166,7 @@ class NoLock(Lock):
     def __init__(self, session: str) -> None:
         """Held until it is released, like any other."""
         self.session, self._held = session, True
-        self._descriptor, self._library_lock = None, None
+        self._descriptor, self._library_lock, self._owner = None, None, 0
 
     def release(self) -> None:
         """Nothing to let in."""
