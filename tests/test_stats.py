@@ -274,3 +274,13 @@ def test_where_nothing_was_answered_the_frames_say_zero_and_not_unknown(tmp_path
     assert rows[["total", "own_total"]].loc[["a", "b", "c"]].to_numpy().tolist() == [[5, 5], [5, 0], [0, 0]]
     assert dict(stats.families(manager.catalog)[["root", "total"]].itertuples(index=False)) == {"a": 5, "c": 0}
     assert stats.context(manager.catalog, "c")[["total", "so_far"]].to_numpy().tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago", "UTC"])
+def test_the_first_and_the_last_moment_of_the_calendar_have_a_day_in_every_zone(tmp_path: Path, zone: str) -> None:
+    ends = [{**LIGHTHOUSES, "timestamp": f"{end}Z"} for end in ("0001-01-01T00:00:00", "9999-12-31T23:59:59")]
+    write(tmp_path / "a.jsonl", *ends)
+
+    days = stats.by_day(Catalog(tmp_path), zone=ZoneInfo(zone))
+
+    assert rows(days, "day", "messages") == [(date(1, 1, 1), 1), (date(9999, 12, 31), 1)]
