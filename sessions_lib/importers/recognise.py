@@ -206,6 +206,8 @@ def _is_message(value: Any) -> bool:
 
 
 def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
+    if _is_claude_code(records[:20]):  # the most common one, and none of the others starts like it
+        return Kind("claude-code", TOOLS["claude-code"])
     if _is_pi(records):
         return Kind("pi", TOOLS["pi"])
     if _is_codex(records):
