@@ -133,32 +133,33 @@ def shared_start(conversations: Sequence[Sequence[Message]]) -> Shared:
     """What all ``conversations`` begin with."""
     shortest = min(map(len, conversations))
     first = conversations[0]
-    keys = [messages.identities(said[:shortest]) for said in conversations]
+    said_by_all = 0
+    while said_by_all < shortest and all(
+        _says_the_same(first[said_by_all], said[said_by_all]) for said in conversations[1:]
+    ):
+        said_by_all += 1
+    keys = [messages.identities(said[:said_by_all]) for said in conversations]
     count = 0
-    while count < shortest and all(
+    while count < said_by_all and all(
         _is_same_message(keys, conversations, other, count) for other in range(1, len(conversations))
     ):
         count += 1
-    basis: Basis = "id" if count else "none"
-    if not count:
-        while count < shortest and all(_says_the_same(first[count], said[count]) for said in conversations[1:]):
-            count += 1
-        basis = "text" if count else "none"
+    basis: Basis = "id" if count else "text" if said_by_all else "none"
+    count = count or said_by_all
     start = first[:count]
     effects = calls.effects(start) if basis == "id" else []
     return Shared(count, messages.turn_count(start), basis, usage.total(start), tuple(effects))
 
 
 def _is_same_message(keys: list[list[str]], said: Sequence[Sequence[Message]], other: int, index: int) -> bool:
-    """The same message in the first conversation and in another one.
+    """True if messages that say the same are the same message: of the first conversation and of another one.
 
     An id alone does not prove it (a file may have been edited by hand), and an id that is missing does not refute it:
     then the text decides, because a copy may have been stamped with another time.
     """
-    mine, theirs = said[0][index], said[other][index]
-    if keys[0][index] != keys[other][index] and (index == 0 or (messages.has_id(mine) and messages.has_id(theirs))):
-        return False
-    return _says_the_same(mine, theirs)
+    if keys[0][index] == keys[other][index]:
+        return True
+    return index > 0 and not (messages.has_id(said[0][index]) and messages.has_id(said[other][index]))
 
 
 def _says_the_same(mine: Message, theirs: Message) -> bool:

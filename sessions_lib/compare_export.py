@@ -15,7 +15,7 @@ from typing import Any
 from sessions_lib import calls, compare_html, compare_words, export_markdown, figures, names
 from sessions_lib.compare import LETTERS, Comparison, Row
 from sessions_lib.compare_lines import Cell
-from sessions_lib.worddiff import Segment
+from sessions_lib.worddiff_marks import Segment
 
 html = compare_html.document
 
@@ -260,4 +260,4 @@ def effect(step: calls.Step) -> str:
 
 
 def _shown_words(cell: Cell) -> Sequence[Segment] | None:
-    return cell.words if cell.words and any(segment.changed for segment in cell.words) else None
+    return cell.words if cell.words and cell.words.is_changed else None

@@ -15,7 +15,7 @@ from pathlib import Path
 from sessions_lib import calls, compare_words, export_html, figures, names
 from sessions_lib.compare import LETTERS, Comparison, Row
 from sessions_lib.compare_lines import Cell, Line, Tool, shown_text
-from sessions_lib.worddiff import Segment
+from sessions_lib.worddiff_marks import Segment
 
 _text = export_html.text
 

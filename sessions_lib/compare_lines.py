@@ -8,13 +8,13 @@ Does not know where conversations part: that is ``compare``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sessions_lib import calls, content, lineup, worddiff
 from sessions_lib.content import Message
-from sessions_lib.worddiff import Segment
+from sessions_lib.worddiff_marks import Marked
 
 Kind = Literal["system", "prompt", "said", "tool", "answer", "stray"]
 Status = Literal["done", "failed", "no result"]
@@ -41,8 +41,8 @@ class Tool:
     result: str
     status: Status
     duration_ms: int | None
-    argument_words: tuple[Segment, ...] | None = None
-    result_words: tuple[Segment, ...] | None = None
+    argument_words: Marked | None = None
+    result_words: Marked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Cell:
     message: int
     text: str
     state: State = "base"
-    words: tuple[Segment, ...] | None = None
+    words: Marked | None = None
     tool: Tool | None = None
     is_interrupted: bool = False
 
@@ -90,7 +90,14 @@ class _Piece:
         tool = self.cell.tool
         name = tool.name if tool else ""
         whole = (tool.arguments if tool else self.cell.text)[:5000]
-        return (self.kind, name, whole), (self.kind, name), "work" if self.kind == "said" else (self.kind, name)
+        return (self.kind, name, whole), (self.kind, name), self.place
+
+    @property
+    def place(self) -> Hashable:
+        """The weakest of its keys."""
+        if self.kind == "said":
+            return "work"
+        return (self.kind, self.cell.tool.name if self.cell.tool else "")
 
 
 class Pieces:
@@ -115,7 +122,7 @@ class Pieces:
             if found[number].kind in ("tool", "prompt"):
                 break
             if found[number].kind == "said":
-                found[number] = replace(found[number], kind="answer")
+                found[number] = _Piece("answer", found[number].cell)
                 break
         return found
 
@@ -136,6 +143,8 @@ class Pieces:
 
 def shown_text(message: Mapping[str, Any]) -> str:
     """What ``message`` says, with a placeholder in brackets for each image, sound or file."""
+    if (said := message.get("content")) and isinstance(said, str):
+        return said
     parts = [part.text if part.kind == "text" else f"[{part.label}]" for part in content.parts(message)]
     return "\n".join(part for part in parts if part) or content.text(message)
 
@@ -163,11 +172,19 @@ def lines(pieces: Sequence[Pieces], turns: Sequence[Turn | None]) -> tuple[Line,
     columns = [part.of(turn) for part, turn in zip(pieces, turns, strict=True)]
     present = [turn is not None for turn in turns]
     lines = []
-    for chosen in lineup.by_keys([[piece.keys for piece in column] for column in columns]):
-        row = [None if i is None else column[i] for column, i in zip(columns, chosen, strict=True)]
+    for row in _lined_up(columns):
         kind = next(piece.kind for piece in row if piece)
         lines.append(Line(kind, _judged([piece.cell if piece else None for piece in row], sum(present))))
     return tuple(lines)
+
+
+def _lined_up(columns: Sequence[Sequence[_Piece]]) -> Iterable[Sequence[_Piece | None]]:
+    """The pieces that belong together."""
+    places = [[piece.place for piece in column] for column in columns]
+    if all(column == places[0] for column in places) and len(set(places[0])) == len(places[0]):
+        return zip(*columns, strict=True)  # nothing to choose: one of each kind, in the same order
+    found = lineup.by_keys([[piece.keys for piece in column] for column in columns])
+    return [[None if i is None else column[i] for column, i in zip(columns, chosen, strict=True)] for chosen in found]
 
 
 def _judged(cells: Sequence[Cell | None], branches: int) -> tuple[Cell | None, ...]:
@@ -176,12 +193,12 @@ def _judged(cells: Sequence[Cell | None], branches: int) -> tuple[Cell | None, .
     judged: list[Cell | None] = list(cells)
     at, base = held[0]
     if len(held) == 1:
-        judged[at] = replace(base, state="only here")
+        judged[at] = _stated(base, "only here")
         return tuple(judged)
     for other, cell in held[1:]:
         base, judged[other] = _against(base, cell)
     is_same = len(held) == branches and all(c is None or c.state == "same" for c in judged[at + 1 :])
-    judged[at] = replace(base, state="same" if is_same else "base")
+    judged[at] = _stated(base, "same" if is_same else "base", base.words)
     return tuple(judged)
 
 
@@ -191,17 +208,22 @@ def _against(base: Cell, cell: Cell) -> tuple[Cell, Cell]:
         return _tool_against(base, base.tool, cell, cell.tool)
     if cell.text == base.text:
         same = cell.is_interrupted == base.is_interrupted
-        return base, replace(cell, state="same" if same else "status changed")
+        return base, _stated(cell, "same" if same else "status changed")
     found = worddiff.difference(base.text, cell.text)
     if found.is_spacing_only:
-        return base, replace(cell, state="spacing changed")
+        return base, _stated(cell, "spacing changed")
     mine, theirs = _marked(base.words, found)
-    return replace(base, words=mine), replace(cell, words=theirs, state="changed" if theirs else "different")
+    return _stated(base, "base", mine), _stated(cell, "changed" if theirs else "different", theirs)
+
+
+def _stated(cell: Cell, state: State, words: Marked | None = None) -> Cell:
+    """``cell`` in another state (``replace`` takes five times as long, and there is one for every cell)."""
+    return Cell(cell.message, cell.text, state, words, cell.tool, cell.is_interrupted)
 
 
 def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell, Cell]:
     state: State = "same"
-    arguments = results = (None, None)  # type: tuple[tuple[Segment, ...] | None, tuple[Segment, ...] | None]
+    arguments = results = (None, None)  # type: tuple[Marked | None, Marked | None]
     if tool.arguments != first.arguments:
         state = "arguments changed"
         arguments = _marked(first.argument_words, worddiff.difference(first.arguments, tool.arguments))
@@ -217,9 +239,7 @@ def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell
     return replace(base, tool=first), replace(cell, tool=tool, state=state)
 
 
-def _marked(
-    before: tuple[Segment, ...] | None, found: worddiff.Difference
-) -> tuple[tuple[Segment, ...] | None, tuple[Segment, ...] | None]:
+def _marked(before: Marked | None, found: worddiff.Difference) -> tuple[Marked | None, Marked | None]:
     """The segments of two texts; those of the first joined with the marks it has from another comparison."""
     if found.a is None:
         return before, None

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_lib import worddiff
-from sessions_lib.worddiff import Segment, difference
+from sessions_lib import worddiff, worddiff_words
+from sessions_lib.worddiff import difference
+from sessions_lib.worddiff_marks import Segment
 
 
 def marked(segments):
@@ -152,3 +153,26 @@ def test_segments_alternate_and_are_never_empty(a, b):
     for side in (found.a or (), found.b or ()):
         assert all(segment.text for segment in side)
         assert all(x.changed != y.changed for x, y in itertools.pairwise(side))
+
+
+def test_a_marked_text_is_the_sequence_of_its_segments():
+    marked_text = difference("Go west at dawn.", "Go east at dawn.").b
+
+    assert marked_text == (Segment("Go ", False), Segment("east", True), Segment(" at dawn.", False))
+    assert (len(marked_text), marked_text[1], marked_text[-1:]) == (3, ("east", True), ((" at dawn.", False),))
+    assert marked_text.is_changed
+    assert marked_text.text == "Go east at dawn."
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", ".!", "one", " one.", "a/b (c)", "one two  three…", "don’t", "数据 ok", "日本"]
+)
+def test_words_are_counted_without_being_cut_as_they_are_cut(text):
+    assert worddiff.word_count(text) == len(worddiff_words.Words(text).words) == len(worddiff_words.split(text))
+
+
+def test_signs_that_differ_in_a_long_common_stretch_are_marked_alone():
+    assert both("one two, three four. five six", "one two three four! five six") == (
+        "one two[,] three four[.] five six",
+        "one two three four[!] five six",
+    )

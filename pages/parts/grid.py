@@ -8,7 +8,7 @@ Does not compare: that is ``sessions_lib.compare``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from pages.parts.safe_markdown import visible
 from sessions_lib import calls, compare_words, figures, names
 from sessions_lib.compare import LETTERS, Comparison, Row
 from sessions_lib.compare_lines import Cell, Line, Tool, shown_text
-from sessions_lib.worddiff import Segment
+from sessions_lib.worddiff_marks import Marked
 
 _HERE = Path(__file__).parent
 View = Literal["aligned", "differences", "changes"]
@@ -192,17 +192,18 @@ def _tool(tool: Tool, *, marks: bool) -> dict[str, Any]:
     }
 
 
-def _text(text: str, words: Sequence[Segment] | None, view: View) -> Any:
+def _text(text: str, words: Marked | None, view: View) -> Any:
     """A text, or a list of ``[text, is changed]``; changed is 2 for what is left out."""
-    if words is None or view == "aligned" or not any(segment.changed for segment in words):
+    if words is None or view == "aligned" or not words.is_changed:
         return _cut(text)
     segments: list[list[Any]] = []
     spent = 0
-    for number, segment in enumerate(words):
+    stretches = words.segments
+    for number, segment in enumerate(stretches):
         shown = segment.text[: MOST_CHARACTERS - spent]
         spent += len(segment.text)
         if view == "changes" and not segment.changed:
-            segments += _without_middle(shown, is_first=number == 0, is_last=number == len(words) - 1)
+            segments += _without_middle(shown, is_first=number == 0, is_last=number == len(stretches) - 1)
         elif shown:
             segments.append([visible(shown), int(segment.changed)])
         if spent >= MOST_CHARACTERS:
