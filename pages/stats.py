@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.parts import acting, costly, figures_row, filters, folder, found, listed, spending
 from pages.parts.frame import frame, page
+from pages.parts.known import once
 from sessions_lib import stats
 
 frame("Stats")
@@ -17,7 +18,6 @@ if (goes := st.session_state.pop("stats_go", None) or acting.goes_to()) is not N
 acting.flash()
 
 with folder.errors_told(), found.at_one_moment():
-    catalog = found.catalog()
     if not found.total():
         st.title("Stats", anchor=False)
         spending.nothing_yet()
@@ -27,35 +27,35 @@ with folder.errors_told(), found.at_one_moment():
     spending.head(chosen)
     listed.what_is_asked(chosen, "stats", has_search_field=False)
     asked, zone = chosen.asked, chosen.zone
-    now = stats.figures(catalog, asked)
+    now = once(stats.figures, asked)
     before = stats.period_before(asked, zone)
-    figures_row.draw(now, stats.figures(catalog, before) if before else None)
+    figures_row.draw(now, once(stats.figures, before) if before else None)
     spending.said_below(now, before, chosen)
     if not now.messages:
         listed.nothing_found(chosen, "stats")
         st.stop()
 
     stamp = spending.stamp(chosen)
-    rows = stats.sessions(catalog, asked)
+    rows = once(stats.sessions, asked)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        spending.tokens_by_day(catalog, chosen, stamp)
+        spending.tokens_by_day(chosen, stamp)
     with right:
-        spending.turns_by_day(catalog, chosen, stamp)
-    spending.year(catalog, replace(chosen, when="365d", since=None, until=None), stamp)
+        spending.turns_by_day(chosen, stamp)
+    spending.year(replace(chosen, when="365d", since=None, until=None), stamp)
     left, right = st.columns(2, gap="medium")
     with left:
-        spending.tags(catalog, asked, stamp)
+        spending.tags(asked, stamp)
     with right:
-        spending.models(catalog, asked, stamp)
+        spending.models(asked, stamp)
     left, right = st.columns(2, gap="medium")
     with left:
-        spending.tools(catalog, asked, stamp)
+        spending.tools(asked, stamp)
     with right:
         costly.lengths(rows, stamp)
     left, right = st.columns(2, gap="medium")
     with left:
         costly.expensive_sessions(rows, stamp)
     with right:
-        costly.expensive_families(catalog, asked, stamp)
-    costly.growth(catalog, rows, stamp)
+        costly.expensive_families(asked, stamp)
+    costly.growth(rows, stamp)

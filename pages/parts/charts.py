@@ -10,18 +10,14 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import altair as alt
 import pandas as pd
 import streamlit as st
-from altair.utils.schemapi import debug_mode
 
 Picked = Callable[[str], None]
+Spec = dict[str, Any]
 _PICK = "pick"
 _FIRST_WEEKS = "date(datum.value) <= 7 ? timeFormat(datum.value, '%b') : ''"  # a month's name over its first week
-
-
-def _pick(field: str) -> alt.Parameter:
-    return alt.selection_point(name=_PICK, fields=[field], on="click", clear="dblclick")
+_FADED = {"condition": {"param": _PICK, "value": 1}, "value": 0.35}  # all but what was clicked
 
 
 def _is_dark() -> bool:
@@ -39,122 +35,118 @@ def _heat() -> list[str]:
     return [colors[-2], colors[2]] if _is_dark() else [colors[2], colors[-2]]
 
 
-def _faded() -> Any:
-    return alt.condition(alt.param(_PICK), alt.value(1), alt.value(0.35))
+def _chart(frame: pd.DataFrame, height: int, mark: Spec, encoding: Spec, field: str, **more: Any) -> Spec:
+    """A chart of one mark; ``field`` is what a click on it gives."""
+    picked = {"type": "point", "fields": [field], "on": "click", "clear": "dblclick"}
+    return {
+        "data": {"values": frame},
+        "height": height,
+        "mark": mark,
+        "encoding": encoding,
+        "params": [{"name": _PICK, "select": picked}],
+        **more,
+    }
 
 
-@debug_mode(False)
+def _tip(field: str, title: str, kind: str = "nominal") -> Spec:
+    return {"field": field, "type": kind, "title": title, **({"format": ","} if kind == "quantitative" else {})}
+
+
 def by_day(
     frame: pd.DataFrame, value: str, title: str, series: str | None = None, order: Sequence[str] = (), room: int = 560
-) -> Any:
+) -> Spec:
     """Bars by day of ``value``, stacked by the column ``series``; ``frame`` has ``day`` (dates at midnight).
 
     ``room`` is about how many pixels there are for all days.
     """
     shown = frame.assign(date=frame["day"].dt.strftime("%Y-%m-%d"))
-    tips = [alt.Tooltip("date:N", title="Day"), alt.Tooltip(f"{value}:Q", title=title, format=",")]
-    encoded: dict[str, Any] = {
-        "x": alt.X("day:T", title=None, axis=alt.Axis(format="%d %b", tickCount=8, labelOverlap=True, grid=False)),
-        "y": alt.Y(f"{value}:Q", title=None, axis=alt.Axis(format="~s", tickCount=4)),
-        "opacity": _faded(),
+    days = {"format": "%d %b", "tickCount": 8, "labelOverlap": True, "grid": False}
+    encoding: Spec = {
+        "x": {"field": "day", "type": "temporal", "title": None, "axis": days},
+        "y": {"field": value, "type": "quantitative", "title": None, "axis": {"format": "~s", "tickCount": 4}},
+        "opacity": _FADED,
+        "tooltip": [_tip("date", "Day"), _tip(value, title, "quantitative")],
     }
     if series:
         names = list(order) or sorted(shown[series].unique())
-        encoded["color"] = alt.Color(f"{series}:N", title=None, sort=names, legend=alt.Legend(orient="top"))
-        encoded["order"] = alt.Order("rank:Q")
-        ranks = {name: number for number, name in enumerate(names)}
-        shown = shown.assign(rank=shown[series].map(ranks))
-        tips.insert(1, alt.Tooltip(f"{series}:N", title="Of"))
-    days = max(1, int((shown["day"].max() - shown["day"].min()).days) + 1) if len(shown) else 1
-    bar = alt.Chart(shown, height=220).mark_bar(size=max(1.5, min(24, 0.8 * room / days)), cornerRadius=1)
-    return bar.encode(tooltip=tips, **encoded).add_params(_pick("date"))
+        shown = shown.assign(rank=shown[series].map({name: number for number, name in enumerate(names)}))
+        legend = {"orient": "top"}
+        encoding["color"] = {"field": series, "type": "nominal", "title": None, "sort": names, "legend": legend}
+        encoding["order"] = {"field": "rank", "type": "quantitative"}
+        encoding["tooltip"].insert(1, _tip(series, "Of"))
+    count = max(1, int((shown["day"].max() - shown["day"].min()).days) + 1) if len(shown) else 1
+    bar = {"type": "bar", "size": max(1.5, min(24, 0.8 * room / count)), "cornerRadius": 1}
+    return _chart(shown, 220, bar, encoding, "date")
 
 
-@debug_mode(False)
-def heatmap(frame: pd.DataFrame, value: str, title: str) -> Any:
+def heatmap(frame: pd.DataFrame, value: str, title: str) -> Spec:
     """A year as weeks beside each other, a day a square; ``frame`` has ``day``, one row a day."""
     day = frame["day"]
     monday = day - pd.to_timedelta(day.dt.day_of_week, unit="D")
     shown = frame.assign(date=day.dt.strftime("%Y-%m-%d"), week=monday, weekday=day.dt.strftime("%a"))
-    return (
-        alt.Chart(shown, height=150)
-        .mark_rect(cornerRadius=3, strokeWidth=2, stroke=_theme_color("backgroundColor"))
-        .encode(
-            x=alt.X(
-                "yearmonthdate(week):O",
-                title=None,
-                axis=alt.Axis(labelExpr=_FIRST_WEEKS, labelOverlap=False, ticks=False, domain=False, labelAngle=0),
-            ),
-            y=alt.Y(
-                "weekday:O",
-                title=None,
-                sort=["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
-                axis=alt.Axis(values=["Mon", "Wed", "Fri"], ticks=False, domain=False),
-            ),
-            color=alt.Color(f"{value}:Q", legend=None, scale=alt.Scale(type="sqrt", range=_heat())),
-            opacity=alt.condition(f"datum['{value}'] > 0", alt.value(1), alt.value(0.12)),
-            tooltip=[alt.Tooltip("date:N", title="Day"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
-        )
-        .add_params(_pick("date"))
-    )
+    months = {"labelExpr": _FIRST_WEEKS, "labelOverlap": False, "ticks": False, "domain": False, "labelAngle": 0}
+    names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    some = {"values": names[:5:2], "ticks": False, "domain": False}
+    scale = {"type": "sqrt", "range": _heat()}
+    encoding = {
+        "x": {"field": "week", "timeUnit": "yearmonthdate", "type": "ordinal", "title": None, "axis": months},
+        "y": {"field": "weekday", "type": "ordinal", "title": None, "sort": names, "axis": some},
+        "color": {"field": value, "type": "quantitative", "legend": None, "scale": scale},
+        "opacity": {"condition": {"test": f"datum['{value}'] > 0", "value": 1}, "value": 0.12},
+        "tooltip": [_tip("date", "Day"), _tip(value, title, "quantitative")],
+    }
+    square = {"type": "rect", "cornerRadius": 3, "strokeWidth": 2, "stroke": _theme_color("backgroundColor")}
+    return _chart(shown, 150, square, encoding, "date")
 
 
-@debug_mode(False)
-def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Any:
+def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
     """Bars lying down, in the order given: ``label`` is what each is called, ``field`` what a click gives."""
-    longest = alt.Axis(labelLimit=230, ticks=False, domain=False)
-    height = 24 * max(1, len(shown)) + 8
-    bar = alt.Chart(shown, height=height).encode(
-        y=alt.Y("label:N", title=None, sort=None, axis=longest),
-        x=alt.X(f"{value}:Q", title=None, axis=None),
-        tooltip=[alt.Tooltip("label:N", title="Name"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
-    )
-    marks = bar.mark_bar(cornerRadiusEnd=3, height=15).encode(opacity=_faded()).add_params(_pick(field))
-    numbers = bar.mark_text(align="left", dx=5, fontSize=12, color=_theme_color("textColor")).encode(
-        text=alt.Text(f"{value}:Q", format=",.3~s")
-    )
-    return marks + numbers
+    names = {"labelLimit": 230, "ticks": False, "domain": False}
+    placed: Spec = {
+        "y": {"field": "label", "type": "nominal", "title": None, "sort": None, "axis": names},
+        "x": {"field": value, "type": "quantitative", "title": None, "axis": None},
+        "tooltip": [_tip("label", "Name"), _tip(value, title, "quantitative")],
+    }
+    number = {"field": value, "type": "quantitative", "format": ",.3~s"}
+    text = {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": _theme_color("textColor")}
+    spec = _chart(shown, 24 * max(1, len(shown)) + 8, {}, {}, field)
+    bar = {"type": "bar", "cornerRadiusEnd": 3, "height": 15}
+    spec["params"][0]["views"] = ["bars"]
+    spec["layer"] = [
+        {"name": "bars", "mark": bar, "encoding": {**placed, "opacity": _FADED}},
+        {"mark": text, "encoding": {**placed, "text": number}},
+    ]
+    del spec["mark"], spec["encoding"]
+    return spec
 
 
-@debug_mode(False)
-def columns(frame: pd.DataFrame, name: str, value: str, title: str) -> Any:
+def columns(frame: pd.DataFrame, name: str, value: str, title: str) -> Spec:
     """Standing bars for classes in their own order: ``1``, ``2–3``, ``4–7`` …"""
-    return (
-        alt.Chart(frame, height=200)
-        .mark_bar(cornerRadiusEnd=3)
-        .encode(
-            x=alt.X(f"{name}:N", title=None, sort=None, axis=alt.Axis(labelAngle=0, ticks=False)),
-            y=alt.Y(f"{value}:Q", title=None, axis=alt.Axis(format="~s", tickCount=4, tickMinStep=1)),
-            opacity=_faded(),
-            tooltip=[alt.Tooltip(f"{name}:N", title="Turns"), alt.Tooltip(f"{value}:Q", title=title, format=",")],
-        )
-        .add_params(_pick(name))
-    )
+    whole = {"format": "~s", "tickCount": 4, "tickMinStep": 1}
+    encoding = {
+        "x": {"field": name, "type": "nominal", "title": None, "sort": None, "axis": {"labelAngle": 0, "ticks": False}},
+        "y": {"field": value, "type": "quantitative", "title": None, "axis": whole},
+        "opacity": _FADED,
+        "tooltip": [_tip(name, "Turns"), _tip(value, title, "quantitative")],
+    }
+    return _chart(frame, 200, {"type": "bar", "cornerRadiusEnd": 3}, encoding, name)
 
 
-@debug_mode(False)
-def steps(frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[str]) -> Any:
+def steps(frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[str]) -> Spec:
     """Stacked columns turn by turn: what each turn sent and got."""
-    return (
-        alt.Chart(frame, height=220)
-        .mark_bar()
-        .encode(
-            x=alt.X(f"{x}:O", title="Turn", axis=alt.Axis(labelAngle=0, labelOverlap=True)),
-            y=alt.Y(f"{value}:Q", title=None, axis=alt.Axis(format="~s", tickCount=4)),
-            color=alt.Color(f"{series}:N", title=None, sort=list(order), legend=alt.Legend(orient="top")),
-            tooltip=[
-                alt.Tooltip(f"{x}:O", title="Turn"),
-                alt.Tooltip(f"{series}:N", title="Of"),
-                alt.Tooltip(f"{value}:Q", title="Tokens", format=","),
-            ],
-            opacity=_faded(),
-        )
-        .add_params(_pick(x))
-    )
+    legend = {"orient": "top"}
+    encoding = {
+        "x": {"field": x, "type": "ordinal", "title": "Turn", "axis": {"labelAngle": 0, "labelOverlap": True}},
+        "y": {"field": value, "type": "quantitative", "title": None, "axis": {"format": "~s", "tickCount": 4}},
+        "color": {"field": series, "type": "nominal", "title": None, "sort": list(order), "legend": legend},
+        "tooltip": [_tip(x, "Turn", "ordinal"), _tip(series, "Of"), _tip(value, "Tokens", "quantitative")],
+        "opacity": _FADED,
+    }
+    return _chart(frame, 220, {"type": "bar"}, encoding, x)
 
 
 def show(
-    name: str, chart: Any, rows: int, table: Callable[[], pd.DataFrame], picked: Picked | None, stamp: str, field: str
+    name: str, chart: Spec, rows: int, table: Callable[[], pd.DataFrame], picked: Picked | None, stamp: str, field: str
 ) -> None:
     """Draw ``chart``; a click gives ``picked`` what ``field`` says there. Below: its table, to look at and as CSV.
 
@@ -170,8 +162,8 @@ def show(
             picked(str(chosen[0][field]))
 
     if rows:
-        st.altair_chart(
-            chart, key=key, on_select=clicked if picked else "ignore", selection_mode=_PICK if picked else None
+        st.vega_lite_chart(
+            spec=chart, key=key, on_select=clicked if picked else "ignore", selection_mode=_PICK if picked else None
         )
     else:
         st.caption("Nothing in these days.")

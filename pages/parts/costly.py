@@ -11,9 +11,9 @@ import streamlit as st
 from pages.parts import charts, links
 from pages.parts.chart_box import MOST, box, distinct, ranked, readable
 from pages.parts.frame import page
+from pages.parts.known import once
 from pages.parts.safe_markdown import safe_label
 from sessions_lib import stats
-from sessions_lib.catalog import Catalog
 from sessions_lib.query import Query
 
 _CLASSES = ((1, "0–1"), (3, "2–3"), (7, "4–7"), (15, "8–15"), (31, "16–31"), (63, "32–63"))
@@ -63,15 +63,15 @@ def expensive_sessions(rows: pd.DataFrame, mark: str) -> None:
         ranked("expensive-sessions", rows, "title", "own_total", columns, _session_picked, mark, "id")
 
 
-def expensive_families(catalog: Catalog, asked: Query, mark: str) -> None:
+def expensive_families(asked: Query, mark: str) -> None:
     """The families in which most was spent."""
     with box("Most expensive families", "A session with all its forks, each message once."):
-        rows = stats.families(catalog, asked)
+        rows = once(stats.families, asked)
         columns = ["title", "root", "sessions", "turns", "total", "sent_again"]
         ranked("expensive-families", rows, "title", "total", columns, _session_picked, mark, "root")
 
 
-def growth(catalog: Catalog, rows: pd.DataFrame, mark: str) -> None:
+def growth(rows: pd.DataFrame, mark: str) -> None:
     """How one session grows turn by turn, and why each turn costs more than the last."""
     with box(
         "Growth of one session", "Each turn sends the whole conversation again: its input is what was said so far."
@@ -87,7 +87,7 @@ def growth(catalog: Catalog, rows: pd.DataFrame, mark: str) -> None:
         )
         if session is None:
             return
-        turns = stats.context(catalog, session)
+        turns = once(stats.context, session)
         made = [
             pd.DataFrame({"turn": turns["turn"], "name": name, "total": turns[column].astype("float64")})
             for name, column in (("Sent", "input"), ("Written", "output"))

@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import filters, folder, reading
+from pages.parts import filters, reading
 from pages.parts.filters import Filters
-from sessions_lib import catalog as catalogs
+from pages.parts.known import catalog as catalog
+from pages.parts.known import once
 from sessions_lib.catalog import Catalog
 from sessions_lib.catalog_rows import INFO, info_of
 from sessions_lib.listing import Hit, SessionInfo
@@ -48,16 +48,6 @@ class Found:
 
     rows: Sequence[Row]
     total: int
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _kept(folder_path: Path) -> Catalog:
-    return catalogs.of(folder_path)
-
-
-def catalog() -> Catalog:
-    """The catalog of the folder, kept open for the process."""
-    return _kept(folder.manager().folder)
 
 
 @contextmanager
@@ -131,12 +121,16 @@ def family(session: str) -> list[SessionInfo]:
 
 def ids(chosen: Filters) -> Sequence[str]:
     """The ids of all sessions that the filters leave, newest first."""
-    return catalog().ids(chosen.asked)
+    return once(Catalog.ids, chosen.asked)
 
 
 def total() -> int:
     """How many sessions the folder has."""
-    return catalog().page(Query(), limit=0).total
+    return once(_count)
+
+
+def _count(asked: Catalog) -> int:
+    return asked.page(Query(), limit=0).total
 
 
 def newest(count: int) -> list[SessionInfo]:
@@ -151,10 +145,14 @@ def without_each(chosen: Filters) -> list[tuple[str, Filters, int]]:
 
 def tags_in_use() -> list[str]:
     """Every tag of the folder, the most used first."""
-    return list(catalog().tags())
+    return list(once(Catalog.tags))
 
 
 def models_in_use() -> list[str]:
     """Every model of the folder, sorted."""
+    return once(_models)
+
+
+def _models(asked: Catalog) -> list[str]:
     wanted = "SELECT DISTINCT spelled FROM names WHERE kind='model'"
-    return sorted(name for (name,) in catalog().ask(lambda db: db.execute(wanted).fetchall()))
+    return sorted(name for (name,) in asked.ask(lambda db: db.execute(wanted).fetchall()))

@@ -16,8 +16,8 @@ import streamlit as st
 from pages.parts import charts, figures_row, filters, found, listed
 from pages.parts.chart_box import box, choosing, ranked, readable
 from pages.parts.filters import Filters
+from pages.parts.known import once
 from sessions_lib import stats
-from sessions_lib.catalog import Catalog
 from sessions_lib.query import Query
 from sessions_lib.stats import Figures
 
@@ -132,11 +132,11 @@ def _largest(days: pd.DataFrame) -> pd.DataFrame:
     return days.assign(name=[name if name in kept else "others" for name in days["name"]])
 
 
-def tokens_by_day(catalog: Catalog, chosen: Filters, mark: str) -> None:
+def tokens_by_day(chosen: Filters, mark: str) -> None:
     """Tokens by day, stacked by kind, model or tag."""
     place, stack = choosing("Tokens by day", key="stats_stack", options=_STACKS)
     with place:
-        days = stats.by_day(catalog, chosen.asked, chosen.zone, None if stack == "kind" else stack)
+        days = once(stats.by_day, chosen.asked, chosen.zone, None if stack == "kind" else stack)
         days["day"] = pd.to_datetime(days["day"])
         shown = kinds(days) if stack == "kind" else _largest(days.dropna(subset=["total"]))
         if stack == "tag":
@@ -149,10 +149,10 @@ def tokens_by_day(catalog: Catalog, chosen: Filters, mark: str) -> None:
         charts.show(f"tokens-by-day-{stack}", chart, len(days), lambda: readable(days), _day_picked, mark, "date")
 
 
-def turns_by_day(catalog: Catalog, chosen: Filters, mark: str) -> None:
+def turns_by_day(chosen: Filters, mark: str) -> None:
     """Turns by day."""
     with box("Turns by day", "Prompts, each once, on the day they were said."):
-        days = stats.by_day(catalog, chosen.asked, chosen.zone)
+        days = once(stats.by_day, chosen.asked, chosen.zone, None)
         days["day"] = pd.to_datetime(days["day"])
         chart = charts.by_day(days[["day", "turns"]], "turns", "Turns", room=360)
         charts.show(
@@ -166,10 +166,10 @@ def turns_by_day(catalog: Catalog, chosen: Filters, mark: str) -> None:
         )
 
 
-def year(catalog: Catalog, chosen: Filters, mark: str) -> None:
+def year(chosen: Filters, mark: str) -> None:
     """The last year, a square a day."""
     with box("A year of turns", "All filters but the days."):
-        days = stats.by_day(catalog, chosen.asked, chosen.zone)
+        days = once(stats.by_day, chosen.asked, chosen.zone, None)
         days["day"] = pd.to_datetime(days["day"])
         every = pd.DataFrame({"day": pd.date_range(str(chosen.days[0]), str(chosen.days[1]))})
         shown = every.merge(days[["day", "turns"]], how="left").fillna({"turns": 0}).astype({"turns": "int64"})
@@ -184,32 +184,32 @@ def year(catalog: Catalog, chosen: Filters, mark: str) -> None:
         )
 
 
-def tags(catalog: Catalog, asked: Query, mark: str) -> None:
+def tags(asked: Query, mark: str) -> None:
     """What each tag took."""
     meaning = "A session with two tags stands under both: do not add them up."
     place, measure = choosing("Tags", meaning, "stats_tags_measure", _MEASURES)
     with place:
-        table = stats.by_tag(catalog, asked)
+        table = once(stats.by_tag, asked)
         table["forks_share"] = (table["forks"] / table["sessions"].where(table["sessions"] > 0)).round(3)
         ranked("tags", table, "tag", measure, ["tag", "sessions", "forks_share", "turns", "total"], _tag_picked, mark)
 
 
-def models(catalog: Catalog, asked: Query, mark: str) -> None:
+def models(asked: Query, mark: str) -> None:
     """What each model took."""
     place, measure = choosing("Models", "", "stats_models_measure", _MEASURES | {"turns": "Answers"})
     with place:
         columns = ["model", "sessions", "answers", "input", "cached", "output", "reasoning", "total", "reported"]
         column = "answers" if measure == "turns" else measure
-        ranked("models", stats.by_model(catalog, asked), "model", column, columns, _model_picked, mark)
+        ranked("models", once(stats.by_model, asked), "model", column, columns, _model_picked, mark)
 
 
-def tools(catalog: Catalog, asked: Query, mark: str) -> None:
+def tools(asked: Query, mark: str) -> None:
     """How often each tool was called, how often it failed, how long it took."""
     place, measure = choosing(
         "Tools", "", "stats_tools_measure", {"calls": "Calls", "failures": "Failures", "seconds": "Seconds"}
     )
     with place:
-        table = stats.tools(catalog, asked)
+        table = once(stats.tools, asked)
         table["seconds"] = (table["duration_ms"].astype("Float64") / 1000).round(1)
         table["failed"] = (table["failures"] / table["calls"].where(table["calls"] > 0)).round(3)
         columns = ["tool", "calls", "failures", "failed", "unanswered", "sessions", "seconds"]

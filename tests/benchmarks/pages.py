@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import tempfile
 import time
@@ -22,7 +23,6 @@ from streamlit.testing.v1 import AppTest
 
 from sessions_lib.catalog import Catalog
 from tests.benchmarks import corpus
-from tests.benchmarks.growth import folder_of
 from tests.benchmarks.harness import Row, setting
 from tests.browser.conftest import CHROMIUM_FLAGS, IDLE, ROOT, App, make_app
 
@@ -44,7 +44,13 @@ Times = dict[str, dict[int, list[float]]]
 def folders() -> dict[int, Path]:
     """The folder of ``FEW`` sessions and the large one, both indexed."""
     corpus.make(setting.folder, setting.sessions)
-    made = {count: folder_of(count) for count in (FEW, setting.sessions)}
+    small = setting.home / f"first-{FEW}"
+    if not small.exists():
+        small.mkdir()
+        for number in range(FEW):
+            for ending in (".jsonl", ".meta.json"):
+                shutil.copy2(setting.folder / f"s{number:06}{ending}", small)
+    made = {FEW: small, setting.sessions: setting.folder}
     for folder in made.values():
         catalog = Catalog(folder)
         catalog.index()

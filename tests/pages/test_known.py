@@ -1,0 +1,66 @@
+"""Answers kept between runs: equal to fresh ones, and asked again when anything in the folder changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from pages.parts import known
+from sessions_lib import SessionManager, stats
+from sessions_lib.query import parse
+from tests.record import GULL, LIGHTHOUSES, write
+
+
+@pytest.fixture
+def asked(folder):
+    """Counts how often the folder is really asked for its sessions."""
+    folder.mkdir()
+    write(folder / "a.jsonl", LIGHTHOUSES, GULL)
+    known._kept.clear()
+    times = []
+
+    def sessions(catalog, query):
+        times.append(query)
+        return stats.sessions(catalog, query)
+
+    return lambda words="": (known.once(sessions, parse(words))["messages"].tolist(), len(times))
+
+
+def test_a_question_is_asked_again_only_after_a_change(asked, folder):
+    manager = SessionManager(folder)
+
+    assert asked() == ([2], 1)
+    assert asked() == ([2], 1)
+    assert asked("tag:north") == ([], 2)
+    manager.open("a").append({"role": "user", "content": "Which one is taller?"})
+    assert asked() == ([3], 3)
+    assert asked() == ([3], 3)
+    manager.open("a").add_tag("north")
+    assert asked("tag:north") == ([3], 4)
+    manager.delete("a")
+    assert asked("tag:north") == ([], 5)
+
+
+def test_a_catalog_made_anew_is_asked_again(asked, folder):
+    assert asked() == ([2], 1)
+
+    SessionManager(folder).catalog.rebuild()
+
+    assert asked() == ([2], 2)
+
+
+def test_what_a_page_does_to_its_answer_is_its_own(folder):
+    folder.mkdir()
+    write(folder / "a.jsonl", LIGHTHOUSES)
+    known._kept.clear()
+
+    known.once(stats.sessions, parse("")).pop("messages")
+
+    assert known.once(stats.sessions, parse(""))["messages"].tolist() == [1]
+
+
+def test_no_more_answers_are_kept_than_a_few(folder):
+    folder.mkdir()
+    for number in range(known.MOST + 10):
+        known.once(stats.figures, parse(f"tag:t{number}"))
+
+    assert len(known._answers) <= known.MOST
