@@ -247,14 +247,15 @@ def save(
     text = export_markdown.document(*_shared(said, meta, redacted, patterns), images)
     folder = path.with_name(images.folder)
     if images.files:
-        _make_folder(folder)
+        make_folder(folder)
     for name, data in images.files.items():
         write(folder / name, data)
     write(path, text)
     return [path, *(folder / name for name in images.files)]
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` for files of an export (0700) if it is not there; ``StorageError`` if that cannot be."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:

@@ -37,6 +37,7 @@ IMAGE_TYPES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "ima
 
 _END = "\n\n## end\n"  # read after an answer, it must still be a heading of its own
 _SPECIAL = re.compile(r"[\\`*_\[\]<>#|~=+-]|!\[|^\d{1,9}[.)]", re.MULTILINE)  # without these, text is only text
+_INDENTED = re.compile(r"^[ \t]+\S", re.MULTILINE)
 _ENTITY = re.compile(r"&(#[0-9]{1,7};|#[xX][0-9a-fA-F]{1,6};|[A-Za-z][A-Za-z0-9]{1,40};)")
 
 
@@ -228,7 +229,7 @@ def prompt(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    if not text.strip() or len(text) > LONGEST_ANSWER or re.search(r"^[ \t]+\S", text, re.MULTILINE):
+    if not text.strip() or len(text) > LONGEST_ANSWER or _INDENTED.search(text):
         return False
     if _ENTITY.search(text):
         return False
@@ -251,6 +252,8 @@ def answer(text: str) -> str:
     plain = readable(text).strip("\n")
     if len(plain) > LONGEST_ANSWER:
         return fence(text, "markdown")
+    if not _SPECIAL.search(plain) and not _INDENTED.search(plain) and "&" not in plain:
+        return plain  # there is no mark in it that Markdown could read
     safe = _kept_inside(plain, entities=False)
     if safe is None:
         safe = _kept_inside(_neutral(plain), entities=True)

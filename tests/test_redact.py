@@ -269,3 +269,17 @@ def test_a_key_is_found_wherever_it_stands(before: str, after: str) -> None:
     secret = "sk-ant-" + LETTERS
 
     assert secret not in redact.redact_text(before + secret + after)
+
+
+WORDS = (
+    "api API _ - key Key pass word PWD token secrets credentials auth x = hunter22 abc123def é İ account private ( $"
+)
+FRAGMENTS = st.sampled_from([*WORDS.split(), " ", ": ", '"', "'", "\\", "\n"])
+
+
+@given(st.lists(FRAGMENTS, max_size=30).map("".join))
+def test_a_rule_that_finds_its_starts_itself_matches_what_its_pattern_matches(text: str) -> None:
+    for rule in redact.RULES:
+        if rule.starts is not None:
+            found = [match.span() for match in rule.matches(text, text.lower())]
+            assert found == [match.span() for match in rule.pattern.finditer(text)]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -19,13 +20,16 @@ from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
     from sessions_lib.checks import Fault
+    from sessions_lib.manager import SessionManager
     from sessions_lib.session import Session
 
 SHARED = ("markdown", "html")
 
 
 def export(
-    session: SessionName,
+    sessions: Annotated[
+        list[str], typer.Argument(metavar="SESSION...", help="Ids, starts of ids, or titles; several go into a folder.")
+    ],
     format: Annotated[
         str, typer.Option("--format", "-f", metavar="FORMAT", help="markdown, html, json, jsonl or finetune.")
     ] = "markdown",
@@ -35,9 +39,12 @@ def export(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where to; - prints it. Without it: a new file named after the title.",
+            help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
         ),
     ] = None,
+    family: Annotated[
+        bool, typer.Option("--family", help="With every session of the family: forks, parents, and their forks.")
+    ] = False,
     redact: Annotated[
         bool | None,
         typer.Option(
@@ -50,29 +57,71 @@ def export(
     ] = None,
     folder: Folder = None,
 ) -> None:
-    """Write a session to a file for somewhere else.
+    """Write sessions to files for somewhere else.
 
-    Example: forkbook export quest-1 --format markdown --output chat.md
+    The web pages of one call link to each other along their families.
+
+    Example: forkbook export quest-1 --format html --family --output quest
     """
-    from sessions_lib import export as exporting
-
     kind = _format(format)
-    found = options.opened(folder, session)
-    meta = {**found.meta, "id": found.id}
+    manager = options.manager(folder)
+    chosen = list(dict.fromkeys(manager.resolve(name) for name in sessions))
+    if family:
+        chosen = list(dict.fromkeys(info.id for one in chosen for info in manager.family(one)))
     redacted = bool(pattern) or (kind in SHARED if redact is None else redact)
     private: dict[str, Any] = {"redacted": redacted, "patterns": pattern or ()}
-    if redacted:
-        _preview(found, pattern or ())
-    family = options.manager(folder).family(found.id) if kind == "html" else ()
+    if len(chosen) == 1:
+        _export_one(manager.open(chosen[0]), manager, kind, output, private)
+        return
+    if output == "-":
+        raise typer.BadParameter("Several sessions go into files: name a folder with --output.")
+    _export_several(manager, chosen, kind, options.path(output) if output else options.path("."), private)
+
+
+def _export_one(
+    found: Session, manager: SessionManager, kind: str, output: str | None, private: dict[str, Any]
+) -> None:
+    from sessions_lib import export as exporting
+
+    meta = {**found.meta, "id": found.id}
+    if private["redacted"]:
+        _preview([found], private["patterns"])
+    family = manager.family(found.id) if kind == "html" else ()
     if output == "-":
         text = exporting.export(found.messages, meta, kind, family=family, **private)
         # Into a file or a pipe goes what the library exports, byte for byte; into a terminal what cannot steer it.
         sys.stdout.flush()
         sys.stdout.buffer.write((printing.plain(text) if sys.stdout.isatty() else text).encode("utf-8", "replace"))
         return
-    target = options.path(output) if output else _new_file(exporting.file_name(found.messages, meta, kind, **private))
+    target = options.path(output) if output else None
+    if target is None or target.is_dir():
+        target = _new_file((target or options.path(".")) / exporting.file_name(found.messages, meta, kind, **private))
     for written in exporting.save(target, found.messages, meta, kind, family=family, **private):
         printing.data(printing.plain(str(written)))
+
+
+def _export_several(
+    manager: SessionManager, chosen: Sequence[str], kind: str, folder: Path, private: dict[str, Any]
+) -> None:
+    """A file for each of ``chosen`` in ``folder``, which is made; their web pages link to each other."""
+    from sessions_lib import export as exporting
+
+    exporting.make_folder(folder)
+    if private["redacted"]:
+        _preview((manager.open(session) for session in chosen), private["patterns"])
+    targets: dict[str, Path] = {}
+    for session in chosen:
+        opened = manager.open(session)
+        name = exporting.file_name(opened.messages, {**opened.meta, "id": session}, kind, **private)
+        targets[session] = _new_file(folder / name, taken=set(targets.values()))
+    links = {session: quote(target.name) for session, target in targets.items()}
+    for session in printing.progress(chosen, "Exporting"):
+        opened = manager.open(session)
+        meta = {**opened.meta, "id": session}
+        family = manager.family(session) if kind == "html" else ()
+        saved = exporting.save(targets[session], opened.messages, meta, kind, family=family, links=links, **private)
+        for written in saved:
+            printing.data(printing.plain(str(written)))
 
 
 def _format(name: str) -> str:
@@ -84,22 +133,23 @@ def _format(name: str) -> str:
         raise typer.BadParameter(str(error)) from error
 
 
-def _preview(session: Session, patterns: Sequence[str]) -> None:
+def _preview(sessions: Iterable[Session], patterns: Sequence[str]) -> None:
     """Say what is about to be replaced, by kind; the texts themselves stay out of logs and terminals."""
     from sessions_lib import redact as redaction
 
-    found = redaction.find(session.messages, patterns, session.meta)
-    kinds = Counter(finding.kind for finding in found)
+    kinds: Counter[str] = Counter()
+    for session in sessions:
+        kinds.update(finding.kind for finding in redaction.find(session.messages, patterns, session.meta))
     if kinds:
         listed = ", ".join(f"{kind} ({times}x)" for kind, times in kinds.most_common())
         printing.talk(f"Redacted: {listed}. To keep everything: --no-redact")
 
 
-def _new_file(name: str) -> Path:
-    """A path in the working directory that is not taken: ``name``, else ``name (2)`` …"""
-    wanted = options.path(name)
+def _new_file(wanted: Path, taken: Collection[Path] = ()) -> Path:
+    """A path that is not there and not ``taken``, upper and lower case alike: ``wanted``, else ``wanted (2)`` …"""
     target, number = wanted, 2
-    while target.exists() or target.is_symlink():
+    names = {path.name.casefold() for path in taken}
+    while target.name.casefold() in names or target.exists() or target.is_symlink():
         target = wanted.with_name(f"{wanted.stem} ({number}){wanted.suffix}")
         number += 1
     return target
