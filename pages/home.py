@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import streamlit as st
 
-from pages.parts import chat_state, folder, found, frame, importing, links, moments, providers, reading
+from pages.parts import chat_composer, chat_state, folder, found, frame, importing, links, moments, providers, reading
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import number
 from sessions_lib import demo
@@ -65,6 +67,62 @@ def remove_demo() -> None:
     st.session_state["home-told"] = f"The demo’s {len(gone)} sessions are in the trash; yours are where they were."
 
 
+def try_it() -> None:
+    """Send the starter prompt in a new session, and go where it is answered."""
+    chat_composer.send(None, demo.DAY_1)
+    st.session_state["home-goes"] = True
+
+
+def draw_starter() -> None:
+    """A prompt that works with nothing set up: the offline village answers."""
+    if providers.is_demo(providers.told({})):
+        st.caption("Try it now, offline: a scripted village answers, with tools.")
+        st.button(safe_label(demo.DAY_1), icon=":material/chat_bubble:", key="home-try", on_click=try_it)
+
+
+def walk(shown: list[str]) -> list[tuple[str, str, str, str, dict[str, str]]]:
+    """The four cards: through the demo's newest fork, session by session, if it is there; else the ways in."""
+    infos = found.infos(shown)
+    forks = [info for info in infos.values() if info.parent in infos]
+    if not forks:
+        return [(*way, {}) for way in WAYS]
+    fork = max(forks, key=lambda info: info.last_active or info.created or datetime.min.replace(tzinfo=UTC))
+    parent = infos[str(fork.parent)]
+    title = safe_label(parent.title, 40)
+    return [
+        (
+            "chat",
+            "1 · Open",
+            WAYS[0][2],
+            f"{title}: prompts, tools and answers, as they were said.",
+            links.to_chat(parent.id),
+        ),
+        (
+            "chat",
+            "2 · Fork",
+            ":material/fork_right:",
+            f"Choose “Fork from here” in the menu beside message {fork.inherited}, and go another way.",
+            links.to_chat(parent.id, max(0, fork.inherited - 1)),
+        ),
+        (
+            "compare",
+            "3 · Compare",
+            WAYS[2][2],
+            "Two ways side by side: where they parted, what each one cost.",
+            links.to_compare(parent.id, fork.id),
+        ),
+        ("stats", "4 · Stats", WAYS[3][2], "Turns, tokens, tags, models and tools, each counted once.", {}),
+    ]
+
+
+def draw_ways(cards: list[tuple[str, str, str, str, dict[str, str]]]) -> None:
+    """Four cards, each a link."""
+    for column, (name, title, icon, what, query) in zip(st.columns(len(cards)), cards, strict=True):
+        with column, st.container(border=True, height="stretch", gap="xsmall"):
+            st.page_link(frame.page(name), label=f"**{title}**", icon=icon, query_params=query)
+            st.caption(what)
+
+
 def draw_recent(infos: list[SessionInfo], total: int) -> None:
     """The sessions to go on with, one line each."""
     st.subheader("Go on with", anchor=False)
@@ -97,6 +155,8 @@ def facts(info: SessionInfo) -> str:
 
 
 frame.frame("Home", width="home")
+if st.session_state.pop("home-goes", False):
+    st.switch_page(frame.page("chat"), query_params=st.query_params.to_dict())
 importing.dialog()
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="home-hero"):
     with st.container(gap="small", key="home-words"):
@@ -112,17 +172,14 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
     with st.container(width=400, key="home-picture"):
         st.image(str(frame.PARTS / "picture.svg"), width=400, alt="A line of messages that forks after the fourth")
 
-with st.container(key="home-ways"):
-    for column, (name, title, icon, what) in zip(st.columns(len(WAYS)), WAYS, strict=True):
-        with column, st.container(border=True, height="stretch", gap="xsmall"):
-            st.page_link(frame.page(name), label=f"**{title}**", icon=icon)
-            st.caption(what)
-
+ways = st.container(key="home-ways")
 with folder.errors_told(), found.at_one_moment():
-    recent, total = found.newest(RECENT), found.total()
+    recent, total, shown = found.newest(RECENT), found.total(), folder.manager().marked("demo")
+    with ways:
+        draw_ways(walk(shown))
     with actions:
         start()
-        draw_demo(demo.is_loaded(folder.manager()))
+        draw_demo(bool(shown))
         if not recent:
             importing.offer()
     if recent:
@@ -132,6 +189,7 @@ with folder.errors_told(), found.at_one_moment():
         st.caption(
             "Start a session, or load the demo: three quests with forks, and three months of small sessions to look at."
         )
+        draw_starter()
 
 st.space("small")
 st.caption(

@@ -102,9 +102,10 @@ def heatmap(frame: pd.DataFrame, value: str, title: str) -> Spec:
 def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
     """Bars lying down, in the order given: ``label`` is what each is called, ``field`` what a click gives."""
     names = {"labelLimit": 230, "ticks": False, "domain": False}
+    room = float(shown[value].max()) * 1.15 if len(shown) else 1  # for the number behind the longest bar
     placed: Spec = {
         "y": {"field": "label", "type": "nominal", "title": None, "sort": None, "axis": names},
-        "x": {"field": value, "type": "quantitative", "title": None, "axis": None},
+        "x": {"field": value, "type": "quantitative", "title": None, "axis": None, "scale": {"domainMax": room}},
         "tooltip": [_tip("label", "Name"), _tip(value, title, "quantitative")],
     }
     number = {"field": value, "type": "quantitative", "format": ",.3~s"}

@@ -67,7 +67,9 @@ def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str |
 
 def draw(now: Figures, before: Figures | None) -> None:
     """Draw the figures. More is neither good nor bad, so no change is green or red."""
-    for column, (name, value, delta, meaning) in zip(st.columns(7, gap="small"), rows(now, before), strict=True):
+    with st.container(key="stats_figures"):
+        columns = st.columns(7, gap="small")
+    for column, (name, value, delta, meaning) in zip(columns, rows(now, before), strict=True):
         column.metric(name, value, delta, delta_color="off", help=meaning, border=True, height="stretch")
 
 

@@ -62,7 +62,8 @@ def _part_chosen() -> None:
 
 
 def _head(info: SessionInfo, where: tzinfo) -> None:
-    st.page_link(page("sessions"), label="All sessions", icon=":material/arrow_back:")
+    with st.container(key="sessions_own_head"):
+        st.page_link(page("sessions"), label="All sessions", icon=":material/arrow_back:")
     st.title(safe_label(info.title), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for tag in info.tags:
@@ -117,21 +118,19 @@ def _family(info: SessionInfo, where: tzinfo) -> None:
 
 def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> None:
     indent = "\u2003" * max(0, depth - 1) + ("└\u2002" if depth else "")
-    label = indent + safe_label(info.title, 80)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if is_here:
-            st.markdown(f"**{label}**", width="content")
-        else:
-            st.page_link(page("sessions"), label=label, query_params={"session": info.id})
+    label = safe_label(info.title, 80)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"sessions_relative_{info.id}"):
+        here = {"session": info.id}
+        st.page_link(page("sessions"), label=f"{indent}**{label}**" if is_here else indent + label, query_params=here)
         tokens = "tokens unknown" if info.own_tokens.total is None else f"{info.own_tokens.total:,} tokens"
         said = [
             f"after message {info.inherited}" if depth else "",
-            f"{info.turns} turns",
+            f"{info.turns:,} turn{'s' * (info.turns != 1)}",
             tokens,
-            moments.ago(info.last_active),
+            moments.both(info.last_active, where),
             "this session" if is_here else "",
         ]
-        st.caption(" · ".join(filter(None, said)), help=moments.exact(info.last_active, where) or None)
+        st.caption(" · ".join(filter(None, said)))
 
 
 def _report(info: SessionInfo, where: tzinfo) -> None:

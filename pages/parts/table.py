@@ -42,12 +42,15 @@ def tag_color(tag: str) -> str:
     return f"hsla({_HUES[_number(tag) % len(_HUES)]}, 65%, 52%, 0.28)"
 
 
-_BADGES: tuple[Any, ...] = ("violet", "green", "orange", "red", "blue", "gray")
+# Streamlit's name for the colour nearest to each hue.
+_BADGES: tuple[Any, ...] = (
+    "violet", "green", "orange", "red", "blue", "green", "red", "violet", "green", "yellow", "blue", "red",
+)  # fmt: skip
 
 
 def badge_color(tag: str) -> Any:
     """The colour of a tag where Streamlit's own badges are drawn; the same for a tag wherever it stands."""
-    return _BADGES[_number(tag) % len(_BADGES)]
+    return _BADGES[_number(tag) % len(_HUES)]
 
 
 def _number(tag: str) -> int:
@@ -129,15 +132,22 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
         "model": column.TextColumn("Model", width=122),
         "last": column.TextColumn("Last message", width=174),
         "state": column.MultiselectColumn(
-            "State", options=found, color=[_STATES.get(state, _DAMAGE) for state in found] or None, width=96
+            "State",
+            options=found,
+            color=[_STATES.get(state, _DAMAGE) for state in found] or None,
+            width=_state_width(frame),
         ),
     }
 
 
 def _title_width(frame: pd.DataFrame) -> int:
     """What the other columns leave of a page 1280 pixels wide."""
-    optional = {"inherited": 76, "state": 96}
+    optional = {"inherited": 76, "state": _state_width(frame)}
     return 490 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
+
+
+def _state_width(frame: pd.DataFrame) -> int:
+    return 186 if frame["state"].map(len).max() > 1 else 96
 
 
 def _opened(key: str, ids: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sessions_lib import SessionManager
+from sessions_lib import SessionManager, demo
 from tests.record import GULL, LIGHTHOUSES, write
 
 
@@ -25,8 +25,36 @@ def test_an_empty_folder_says_what_to_do_next_and_stays_empty(open_page, folder)
 
     assert not page.exception
     assert "Nothing here yet" in shown(page)
-    assert [one.label for one in page.button] == ["Start a session", "Load the demo"]
+    assert [one.label for one in page.button][:2] == ["Start a session", "Load the demo"]
     assert not folder.exists()
+
+
+def test_a_first_prompt_is_one_click_away_and_answered_offline(open_page, folder):
+    page = open_page("home")
+
+    page.button(key="home-try").click().run()
+
+    assert not page.exception
+    [session] = [path.stem for path in folder.glob("*.jsonl")]
+    assert page.query_params["session"] == session
+    said = (folder / f"{session}.jsonl").read_text()
+    assert "I need to get into the Cave of Echoes" in said.splitlines()[0]
+
+
+def test_four_links_walk_the_demo_from_a_session_to_its_cost(open_page, folder):
+    manager = SessionManager(folder)
+    demo.load(manager)
+
+    page = open_page("home")
+
+    walk = [(one.proto.label, one.proto.page, one.proto.query_string) for one in page.get("page_link")[:4]]
+    assert walk == [
+        ("**1 · Open**", "chat", "session=quest-1"),
+        ("**2 · Fork**", "chat", "session=quest-1&message=6"),
+        ("**3 · Compare**", "compare", "a=quest-1&b=quest-3"),
+        ("**4 · Stats**", "stats", ""),
+    ]
+    assert manager.info("quest-3").inherited == 6
 
 
 def test_what_other_tools_keep_here_is_offered_and_only_read_after_a_yes(open_page, folder):
