@@ -3,8 +3,8 @@
 The branch that ends in ``current_node`` is what ChatGPT shows and becomes the session; every other leaf becomes a fork.
 
 * An answer that is sent to a tool (``recipient``) is a call of that tool; the tool's nodes answer it.
-* ``thoughts`` become the reasoning of the answer that follows. Text in any kind of node is taken; images and files are
-  pointers into the export, kept as parts of the message.
+* ``thoughts`` become the reasoning of the answer that follows. Text in any kind of node is taken. Pictures are taken in
+  where the export holds them (``chatgpt_assets``); other files stay pointers, their names under ``source.attachments``.
 * Hidden nodes, empty system nodes and ``message: null`` are counted. Custom instructions are kept in the metadata under
   ``custom_instructions``; they were no part of what was said.
 
@@ -21,6 +21,7 @@ from typing import Any
 
 from sessions_lib import content, jsonl, times
 from sessions_lib.content import Message
+from sessions_lib.importers.chatgpt_assets import Assets
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso, word
 from sessions_lib.importers.source import Records, Source
 
@@ -31,6 +32,11 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     """Every conversation of the export: the visible branch, then the others."""
     document = records.document if records.is_document else records.first
     listed = document if isinstance(document, list) else [document]
+    with Assets(source, report) as assets:
+        return _conversations(listed, assets, report)
+
+
+def _conversations(listed: list[Any], assets: Assets, report: ImportReport) -> list[Imported]:
     found: list[Imported] = []
     for number, conversation in enumerate(listed, 1):
         title = conversation.get("title") if isinstance(conversation, dict) else None
@@ -39,14 +45,14 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
             report.skipped["conversation without a mapping"] += 1
             report.warn(f"conversation {name} has no messages in it and was left out")
             continue
-        made = _branches(conversation, report)
+        made = _branches(conversation, assets, report)
         if not made:
             report.skipped["conversation without messages"] += 1
         found += made
     return found
 
 
-def _branches(conversation: Node, report: ImportReport) -> list[Imported]:
+def _branches(conversation: Node, assets: Assets, report: ImportReport) -> list[Imported]:
     nodes = {key: node for key, node in conversation["mapping"].items() if isinstance(node, dict)}
     first_id = next(iter(nodes), "")
     own = conversation.get("conversation_id") or conversation.get("id")
@@ -55,7 +61,7 @@ def _branches(conversation: Node, report: ImportReport) -> list[Imported]:
     found: list[Imported] = []
     said: list[list[str]] = []
     for leaf in _leaves(nodes, conversation.get("current_node")):
-        line = _Line(report if not found else ImportReport(), _short(key))
+        line = _Line(report if not found else ImportReport(), _short(key), assets)
         for node_id in _path(nodes, leaf):
             line.take(node_id, nodes[node_id])
         messages = line.finish()
@@ -129,6 +135,7 @@ class _Line:
 
     report: ImportReport
     prefix: str
+    assets: Assets
     messages: list[Message] = field(default_factory=list)
     instructions: dict[str, str] = field(default_factory=dict)
     _thoughts: list[str] = field(default_factory=list)
@@ -163,7 +170,7 @@ class _Line:
         elif role == "tool":
             self._result(node_id, message, said, author.get("name") if isinstance(author, dict) else None)
         else:
-            self._plain(node_id, message, role, _content(said))
+            self._plain(node_id, message, role, self._content(said))
 
     def _plain(self, node_id: str, message: Node, role: Any, said: Any) -> None:
         if not said:
@@ -181,7 +188,7 @@ class _Line:
         self._thoughts_at = self._thoughts_at or self._stamped(node_id, message, {"role": "assistant", "content": None})
 
     def _answer(self, node_id: str, message: Node, said: Node) -> None:
-        text = _content(said)
+        text = self._content(said)
         recipient = message.get("recipient")
         is_call = isinstance(recipient, str) and recipient not in ("all", "")
         if not text and not is_call and not self._thoughts:
@@ -215,16 +222,39 @@ class _Line:
 
     def _result(self, node_id: str, message: Node, said: Node, name: Any) -> None:
         call_id, called = self._open_call or (f"cg_{node_id}", "")
-        result = self._stamped(node_id, message, {"role": "tool", "tool_call_id": call_id, "content": _content(said)})
+        result = self._stamped(
+            node_id, message, {"role": "tool", "tool_call_id": call_id, "content": self._content(said)}
+        )
         result["name"] = name if isinstance(name, str) and name else called
         if said.get("content_type") == "system_error":
             result["is_error"] = True
         self.messages.append(result)
 
+    def _content(self, said: Node) -> Any:
+        """Text where there is only text, else parts: pictures as far as the export holds them, the rest as pointers."""
+        parts = said.get("parts")
+        if isinstance(parts, list):
+            made = [self._picture(part) or _part(part) for part in parts if part not in ("", None)]
+            if all(part["type"] == "text" for part in made):
+                return "\n".join(part["text"] for part in made)
+            return made
+        for key in ("text", "result", "content"):
+            if isinstance(said.get(key), str):
+                return said[key]
+        return ""
+
+    def _picture(self, part: Any) -> dict[str, Any] | None:
+        is_picture = isinstance(part, dict) and part.get("content_type") == "image_asset_pointer"
+        return self.assets.picture(part) if is_picture else None
+
     def _stamped(self, node_id: str, node_message: Node, message: Message) -> Message:
         message["id"] = f"cg_{self.prefix}_{node_id}"
         if (moment := iso(node_message.get("create_time"))) is not None:
             message["timestamp"] = moment
+        metadata = node_message.get("metadata")
+        attached = metadata.get("attachments") if isinstance(metadata, dict) else None
+        if isinstance(attached, list) and attached:
+            message["source"] = {"attachments": attached}
         return message
 
     def finish(self) -> list[Message]:
@@ -243,20 +273,6 @@ def _arguments(text: str) -> str:
     except (ValueError, RecursionError):
         is_object = False
     return text if is_object else jsonl.encode({"input": text}).decode()
-
-
-def _content(said: Node) -> Any:
-    """Text where there is only text, else parts: pointers to images and files stay as they are."""
-    parts = said.get("parts")
-    if isinstance(parts, list):
-        made = [_part(part) for part in parts if part not in ("", None)]
-        if all(part["type"] == "text" for part in made):
-            return "\n".join(part["text"] for part in made)
-        return made
-    for key in ("text", "result", "content"):
-        if isinstance(said.get(key), str):
-            return said[key]
-    return ""
 
 
 def _part(part: Any) -> dict[str, Any]:

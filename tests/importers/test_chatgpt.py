@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,74 @@ def test_pictures_stay_as_pointers_between_the_texts(tmp_path: Path) -> None:
         {"type": "text", "text": "What is this?"},
         {"type": "text", "text": "and this?"},
     ]
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+JPEG = b"\xff\xd8\xff\xe0" + bytes(8)
+WEBP = b"RIFF\x10\x00\x00\x00WEBPVP8 "
+
+
+def pictures(*pointers: str) -> dict[str, Any]:
+    parts = [{"content_type": "image_asset_pointer", "asset_pointer": pointer} for pointer in pointers]
+    mixed = {"content_type": "multimodal_text", "parts": [*parts, "What are these?"]}
+    return conversation(node("u1", None, "user", mixed), current="u1")
+
+
+def urls(found: importers.Imported) -> list[str]:
+    return [part["image_url"]["url"][:22] for part in found.messages[0]["content"] if part["type"] == "image_url"]
+
+
+ASSETS = {
+    "file-AbC1-photo.png": PNG,
+    "dalle-generations/file-Def2-0b1c.webp": WEBP,
+    "file_00aa-sanitized.dat": JPEG,
+}
+POINTERS = ("file-service://file-AbC1", "file-service://file-Def2", "sediment://file_00aa")
+DATA = ["data:image/png;base64,", "data:image/webp;base64", "data:image/jpeg;base64"]
+
+
+def test_pictures_that_a_folder_or_zip_holds_are_taken_in(tmp_path: Path) -> None:
+    archive = tmp_path / "export.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name, data in ASSETS.items():
+            file.writestr(name, data)
+        file.writestr("conversations-000.json", json.dumps([pictures(*POINTERS)]))
+    for name, data in ASSETS.items():
+        (tmp_path / "unpacked" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "unpacked" / name).write_bytes(data)
+    unpacked = write(tmp_path / "unpacked" / "conversations.json", [pictures(*POINTERS)])
+
+    (zipped,), report = importers.read(archive)
+    (found,), _ = importers.read(unpacked)
+
+    assert urls(zipped) == urls(found) == DATA
+    assert found.messages[0]["content"][0]["asset_pointer"] == "file-service://file-AbC1"
+    assert report.warnings == []
+
+
+def test_pictures_that_are_not_there_or_no_pictures_stay_pointers_and_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file-AbC1-photo.png").write_bytes(b"<html>")
+    pointers = [f"file-service://file-N{number}" for number in range(5)]
+    path = write(tmp_path / "c.json", [pictures("file-service://file-AbC1", *pointers)])
+
+    (found,), report = importers.read(path)
+
+    assert urls(found) == []
+    assert found.messages[0]["content"][0]["asset_pointer"] == "file-service://file-AbC1"
+    assert report.skipped == {"picture that stays a pointer": 6}
+    assert report.warnings == [
+        "pictures are pointers still, no such picture is beside the conversations: "
+        "file-AbC1, file-N0, file-N1 and 3 more"
+    ]
+
+
+def test_files_that_a_person_attached_keep_their_names(tmp_path: Path) -> None:
+    attached = [{"id": "file-9", "name": "tides.pdf", "mimeType": "application/pdf"}]
+    tree = conversation(node("u1", None, "user", ["Read it."], metadata={"attachments": attached}), current="u1")
+
+    (found,), _ = importers.read(write(tmp_path / "c.json", [tree]))
+
+    assert found.messages[0]["source"] == {"attachments": attached}
 
 
 def test_an_answer_to_a_tool_is_a_call_that_the_tool_answers(tmp_path: Path) -> None:
