@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -168,7 +169,7 @@ class SessionManager:
 
     def search(self, query: str, limit: int | None = None) -> Hits:
         """Where ``query`` is found, newest first; nothing for a blank query. The language is that of ``query``."""
-        return self.catalog.search(parse(query), limit)
+        return self.catalog.search(parse(query), None if limit is None else min(limit, sys.maxsize))
 
     def family(self, session_id: str) -> Infos:
         """The session and all it shares an ancestor with, even one that is gone; parents before children."""

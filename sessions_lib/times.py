@@ -113,9 +113,14 @@ def _from_number(number: float) -> datetime | None:
         return None
 
 
-def local_day(moment: datetime, zone: tzinfo | None = None) -> date:
-    """The calendar day of ``moment`` in ``zone`` (default: this machine's zone, ``$TZ`` respected)."""
+def local(moment: datetime, zone: tzinfo | None = None) -> datetime:
+    """``moment`` as the clocks in ``zone`` show it (default: this machine's zone, ``$TZ`` respected)."""
     try:
-        return moment.astimezone(zone).date()
-    except OverflowError:  # the first or the last day of the calendar
-        return moment.date()
+        return moment.astimezone(zone)
+    except (OverflowError, ValueError):  # the first or the last day of the calendar, or $TZ is nonsense
+        return moment
+
+
+def local_day(moment: datetime, zone: tzinfo | None = None) -> date:
+    """The calendar day of ``moment`` in ``zone`` (default: this machine's zone)."""
+    return local(moment, zone).date()

@@ -421,3 +421,37 @@ def test_a_query_that_finds_nothing_says_what_to_leave_out(terminal: Terminal) -
 
     assert told == ["0 hits in 0 sessions", "Without tag:south: 2 sessions"]
     assert terminal.run("search", "ebb").stderr.splitlines() == ["0 hits in 0 sessions"]
+
+
+def test_a_search_names_what_could_not_be_read(terminal: Terminal) -> None:
+    terminal.session("good", {"role": "user", "content": "needle"})
+    assert "could be read" not in terminal.run("search", "needle").stderr
+    terminal.session("bad", b'\xff\xfe{"role":')
+
+    found = terminal.run("search", "needle")
+
+    assert found.returncode == 0
+    assert found.stdout.startswith("good message 1")
+    assert "Not all of it could be read and searched: bad. See: forkbook check bad" in found.stderr
+
+
+def test_a_number_too_large_for_a_database_is_a_number_like_others(terminal: Terminal) -> None:
+    terminal.session("a")
+
+    assert terminal.ok("list", "--limit", str(10**30)).splitlines()[1].startswith("a ")
+    assert terminal.ok("search", "gull", "--limit", str(10**30)).startswith("a message 2")
+
+
+def test_the_first_and_the_last_moment_of_the_calendar_are_shown_in_every_zone(terminal: Terminal) -> None:
+    terminal.session("first", {**LIGHTHOUSES, "timestamp": "0001-01-01T00:00:00Z"})
+    terminal.session("last", {**LIGHTHOUSES, "timestamp": "9999-12-31T23:59:59Z"})
+
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        for command in (
+            ["list"],
+            ["show", "first"],
+            ["show", "last"],
+            ["search", "lighthouses"],
+            ["stats", "--by", "day"],
+        ):
+            assert terminal.run_fresh(*command, TZ=zone).returncode == 0, (command, zone)

@@ -79,6 +79,7 @@ def test_purge_takes_the_trash_only_and_one_entry_if_told(terminal: Terminal) ->
     for name in ("a", "b"):
         terminal.ok("delete", name, "--yes")
 
+    assert "nothing of 'nope' in the trash" in terminal.told("purge", "nope", "--yes")
     terminal.ok("purge", "a", "--yes")
     assert [entry["session"] for entry in terminal.records("list", "--trash")] == ["b"]
     terminal.ok("purge", "--yes")

@@ -86,6 +86,15 @@ def test_what_is_no_time_is_none_and_never_1970(value: Any) -> None:
     assert times.parse(value) is None
 
 
+def test_the_ends_of_the_calendar_can_be_shown_in_every_zone() -> None:
+    first, last = datetime(1, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
+    for hours in (-12, 14):
+        zone = timezone(timedelta(hours=hours))
+        assert {times.local(first, zone).year, times.local(last, zone).year} == {1, 9999}
+        assert times.local_day(first, zone) == date(1, 1, 1)
+
+
 @given(
     st.one_of(
         st.text(max_size=30), st.integers(), st.floats(), st.from_regex(r"[-+]?[0-9.TZ:+-]{0,30}", fullmatch=True)

@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import streamlit as st
 
+from sessions_lib import times
+
 
 def zone_name(chosen: str | None = None) -> str:
     """The zone ``chosen`` if there is one of that name, else the browser's, else UTC."""
@@ -39,7 +41,7 @@ def zone_names() -> list[str]:
 
 def exact(moment: datetime | None, where: tzinfo) -> str:
     """``2026-11-29 19:40`` in ``where``; ``""`` if the moment is unknown."""
-    return moment.astimezone(where).strftime("%Y-%m-%d %H:%M") if moment else ""
+    return times.local(moment, where).strftime("%Y-%m-%d %H:%M") if moment else ""
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:

@@ -145,6 +145,8 @@ def purge(
     found = options.manager(folder)
     listed = found.purgeable(session, age(older_than))
     _print_purgeable(listed, json)
+    if not listed and session is not None and older_than is None:
+        raise SessionError(f"There is nothing of {session!r} in the trash. See: forkbook list --trash")
     if not listed:
         printing.talk("There is nothing to purge.")
         return

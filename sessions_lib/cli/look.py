@@ -40,7 +40,7 @@ def list_sessions(
         return
     found = options.indexed(folder)
     if limit and not (date or tag):
-        rows = found.catalog.list(limit)
+        rows = found.catalog.list(min(limit, sys.maxsize))
     else:
         rows = found.find_by_date(date) if date else found.list()
     for one in tag or ():
@@ -207,6 +207,9 @@ def search(
         printing.talk(f"{printing.count(len(hits), 'hit')} in {sessions}")
     for sentence in () if hits else _without_each(found, text):
         printing.talk(sentence)
+    if damaged := found.catalog.ids(parse("has:damage")):
+        few = ", ".join(damaged[:5]) + (" …" if len(damaged) > 5 else "")
+        printing.talk(f"Not all of it could be read and searched: {few}. See: forkbook check {damaged[0]}")
 
 
 def _without_each(found: SessionManager, text: str) -> Iterator[str]:

@@ -95,7 +95,7 @@ def number(value: float | None) -> str:
 
 def moment(when: datetime | None) -> str:
     """``2026-11-29 19:40`` in this machine's zone; ``-`` where it is unknown."""
-    return "-" if when is None else when.astimezone().strftime("%Y-%m-%d %H:%M")
+    return "-" if when is None else times.local(when).strftime("%Y-%m-%d %H:%M")
 
 
 def terminal_width() -> int | None:
