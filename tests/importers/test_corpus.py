@@ -141,7 +141,7 @@ def test_codex_calls_results_prompts_and_tokens_are_those_of_the_lines(path: Pat
     last = next((count for count in reversed(counts) if count), None)
     total = usage.total(said)
     if last is None:
-        assert total.total is None
+        assert total.reported == 0
     else:
         assert (total.input, total.cached, total.output, total.reasoning, total.total) == (
             last["input_tokens"],
