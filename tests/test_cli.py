@@ -378,6 +378,8 @@ def test_a_locale_without_utf8_changes_no_file_and_breaks_no_output(terminal: Te
         (["diff", "a", "a"], ""),
         (["export", "a", "--format", "json", "--output", "às.json"], ""),
         (["export", "a", "--format", "md"], ""),
+        (["fork", "a", "--title", "größe"], ""),
+        (["export", "a", "--format", "html", "--family", "--output", "öut"], ""),
         (["delete", "sessao", "--yes"], ""),
     ):
         done = terminal.run_fresh(*arguments, stdin=typed, **ASCII)
@@ -389,6 +391,7 @@ def test_a_locale_without_utf8_changes_no_file_and_breaks_no_output(terminal: Te
     assert json.loads((terminal.folder / "a.meta.json").read_text(encoding="utf-8"))["tags"] == ["maré"]
     assert json.loads((terminal.work / "às.json").read_text(encoding="utf-8"))["messages"] == stored
     assert [path.suffix for path in terminal.work.glob("Que horas às 北海道*")] == [".md"]
+    assert 'href="gr%C3%B6%C3%9Fe.html"' in next(terminal.work.glob("öut/Que*.html")).read_text(encoding="utf-8")
 
 
 # --- search ----------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ Do not overwrite a file that was not named.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -95,7 +96,8 @@ def _export_one(
         return
     target = options.path(output) if output else None
     if target is None or target.is_dir():
-        target = _new_file((target or options.path(".")) / exporting.file_name(found.messages, meta, kind, **private))
+        name = options.path(exporting.file_name(found.messages, meta, kind, **private))
+        target = _new_file((target or options.path(".")) / name)
     for written in exporting.save(target, found.messages, meta, kind, family=family, **private):
         printing.data(printing.plain(str(written)))
 
@@ -113,8 +115,8 @@ def _export_several(
     for session in chosen:
         opened = manager.open(session)
         name = exporting.file_name(opened.messages, {**opened.meta, "id": session}, kind, **private)
-        targets[session] = _new_file(folder / name, taken=set(targets.values()))
-    links = {session: quote(target.name) for session, target in targets.items()}
+        targets[session] = _new_file(folder / options.path(name), taken=set(targets.values()))
+    links = {session: quote(os.fsencode(target.name)) for session, target in targets.items()}
     for session in printing.progress(chosen, "Exporting"):
         opened = manager.open(session)
         meta = {**opened.meta, "id": session}
