@@ -24,7 +24,7 @@ from datetime import date, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sessions_lib import catalog_file, catalog_rows, fulltext, listing, metadata, names, query, usage
+from sessions_lib import catalog_file, catalog_rows, fulltext, jsonl, listing, metadata, names, query, usage
 from sessions_lib.catalog_file import transaction
 from sessions_lib.catalog_rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.errors import StorageError
@@ -271,15 +271,17 @@ class Catalog:
         waiting = [found for (found,) in db.execute(wanted, (session,))]
         while waiting:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            with transaction(db):
+            with transaction(db), jsonl.without_gc():
                 for one in batch:
                     catalog_rows.add_rows(db, self.folder, one)
 
     def _read(self, db: sqlite3.Connection, sessions: Ids, is_bulk: bool = False) -> None:
         """Bring the rows of ``sessions`` up to date, unless another process did."""
-        with transaction(db):
+        with transaction(db), jsonl.without_gc():
             self._learn(db)
             change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
+            if is_bulk:
+                db.execute("UPDATE facts SET value=1 WHERE name='unsettled'")
             for session in sessions:
                 if self._differs(session):
                     catalog_rows.update(db, self.folder, session, change, detailed=not is_bulk, settled=not is_bulk)
@@ -302,7 +304,7 @@ class Catalog:
 
     def _differs(self, session: str) -> bool:
         return any(
-            catalog_rows.stamp_of(self.folder / name) != self._known.get(name)
+            catalog_rows.stamp_of(f"{self.folder}/{name}") != self._known.get(name)
             for name in (session + listing.MESSAGES, session + listing.METADATA)
         )
 
@@ -465,7 +467,7 @@ class Catalog:
             if self.is_in_memory:
                 return 0, 0
             before = fulltext.unindexed_bytes(db)
-            fulltext.index(db, self.folder, seconds=0.5)
+            fulltext.index(db, self.folder, seconds=1.0)
             return before, fulltext.unindexed_bytes(db)
 
         until = None if seconds is None else time.monotonic() + seconds

@@ -34,14 +34,27 @@ def numbers(identities: Iterable[str]) -> array[int]:
     return array("q", [to_int(digest, "big", signed=True) for digest in digests])
 
 
-def add(db: sqlite3.Connection, session: int, first: int, identities: array[int]) -> None:
-    """Keep the identities of the messages of ``session`` from number ``first`` on."""
+def add(db: sqlite3.Connection, session: int, first: int, identities: array[int], *, now: bool = True) -> None:
+    """Keep the identities of the messages of ``session`` from number ``first`` on; not ``now``: until ``add_all``."""
     if identities:
-        db.execute("INSERT OR REPLACE INTO runs VALUES(?, ?, ?)", (session, first, identities.tobytes()))
-        db.executemany(
-            "INSERT INTO identities VALUES(?, ?, ?)",
-            [(identity, session, number) for number, identity in enumerate(identities, first)],
-        )
+        db.execute("INSERT OR REPLACE INTO runs VALUES(?, ?, ?, ?)", (session, first, int(now), identities.tobytes()))
+        if now:
+            _insert(db, [(identity, session, number) for number, identity in enumerate(identities, first)])
+
+
+def add_all(db: sqlite3.Connection) -> None:
+    """Let the identities be found that were not added at once."""
+    rows = []
+    for session, first, packed in db.execute("SELECT session, first, packed FROM runs WHERE added=0"):
+        identities: array[int] = array("q", packed)
+        rows += [(identity, session, number) for number, identity in enumerate(identities, first)]
+    rows.sort(key=itemgetter(0))  # in order, a tree is filled at half the cost
+    _insert(db, rows)
+    db.execute("UPDATE runs SET added=1 WHERE added=0")
+
+
+def _insert(db: sqlite3.Connection, rows: list[tuple[int, int, int]]) -> None:
+    db.executemany("INSERT OR IGNORE INTO identities VALUES(?, ?, ?)", rows)
 
 
 def of(db: sqlite3.Connection, session: int) -> array[int]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 7
+VERSION = 9
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -47,7 +47,8 @@ CREATE TABLE names(kind TEXT, name TEXT, session INTEGER, spelled TEXT,
 CREATE INDEX names_by_session ON names(session);
 CREATE TABLE identities(
   identity INTEGER, session INTEGER, number INTEGER, PRIMARY KEY(identity, session, number)) WITHOUT ROWID;
-CREATE TABLE runs(session INTEGER, first INTEGER, packed BLOB, PRIMARY KEY(session, first)) WITHOUT ROWID;
+CREATE TABLE runs(session INTEGER, first INTEGER, added INTEGER, packed BLOB, PRIMARY KEY(session, first));
+CREATE INDEX runs_to_add ON runs(session) WHERE added=0;
 CREATE TABLE messages(
   row INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL,
   length INTEGER NOT NULL, place INTEGER NOT NULL,
@@ -67,11 +68,12 @@ CREATE TABLE activity(
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER,
   PRIMARY KEY(session, untimed, quarter, model)) WITHOUT ROWID;
 CREATE INDEX activity_copies ON activity(session) WHERE copies>0;
+CREATE TABLE terms(list INTEGER PRIMARY KEY AUTOINCREMENT, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE said_terms USING fts5vocab(said, row);
 INSERT INTO said(said, rank) VALUES('hashsize', 67108864);
-INSERT INTO facts VALUES('change', 0), ('next_row', 1), ('dead_rows', 0), ('whole_row', 0), ('terms', ''),
-  ('new_terms', ''), ('bulk', 0), ('unsettled', 0), ('indexings', 0), ('terms_made', 0), ('stats', x'');
+INSERT INTO facts VALUES('change', 0), ('next_row', 1), ('dead_rows', 0), ('whole_row', 0), ('bulk', 0),
+  ('unsettled', 0), ('indexings', 0), ('terms_made', 0), ('stats', x'');
 """
 
 

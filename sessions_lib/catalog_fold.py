@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,8 +55,7 @@ class Fold:
     _waiting: dict[str, list[list[Call]]] = field(default_factory=dict)
     _models: dict[str, None] = field(default_factory=dict)
     _tools: dict[str, None] = field(default_factory=dict)
-    _whole: Sums = field(default_factory=list)  # in the order of COUNTED
-    _own: Sums = field(default_factory=list)
+    _own: Sums = field(default_factory=lambda: _nothing())  # of a fork's own answers
 
     def __post_init__(self) -> None:
         row = self.row
@@ -64,14 +63,13 @@ class Fold:
         self._models = dict.fromkeys(json.loads(row.models))
         self._tools = dict.fromkeys(json.loads(row.tools))
         self._waiting = json.loads(row.waiting)
-        self._whole = [getattr(row, name) for name in COUNTED]
-        self._own = [getattr(row, "own_" + name) for name in COUNTED]
 
     def take(self, chunk: Chunk) -> None:
         """Fold in the next messages."""
-        row, rows, losers = self.row, self.rows, self.losers
-        number = row.messages
-        inherited, turn_time = row.inherited, row.turn_time
+        row, rows, losers, pending = self.row, self.rows, self.losers, self._pending
+        number, inherited, turn_time = row.messages, row.inherited, row.turn_time
+        now: Key | None = None  # the key of ``sums``: most messages have that of the one before
+        sums: Sums = []
         for index, head in enumerate(chunk.heads):
             role, stamp = head.role, head.timestamp
             if role == "user":
@@ -92,16 +90,30 @@ class Fold:
                     row.first_time = moment
             model, tokens, made, error = "", None, 0, 0
             if role == "assistant":
-                model, tokens, made = self._answer(head, number, number >= inherited)
+                if isinstance(head.model, str) and head.model:
+                    model = head.model
+                    self._models[model] = None
+                if head.usage is not None:
+                    tokens = usage.counts(head.usage)
+                if head.tool_calls:
+                    made = self._made(head, number)
+                if inherited and number >= inherited:
+                    _add(self._own, role, tokens, 0, 0)
             elif role == "tool":
                 error = int(bool(head.is_error))
                 row.errors += error
                 self._result(head, number)
             counts = number not in losers
             if turn_time is None:
-                self._pending.append((len(rows) if rows is not None else 0, role, model, tokens, made, error, counts))
+                pending.append((len(rows) if rows is not None else 0, role, model, tokens, made, error, counts))
             else:
-                self._add(turn_time // QUARTER_US, role, model, tokens, made, error, counts)
+                key = (turn_time // QUARTER_US, model)
+                if key != now:
+                    now, sums = key, self._sums(key)
+                if counts:
+                    _add(sums, role, tokens, made, error)
+                else:
+                    _add_copy(sums, tokens)
             if rows is not None:
                 rows.append(
                     (
@@ -132,82 +144,50 @@ class Fold:
             row.last_identity = chunk.identities[-1]
 
     def finish(self) -> None:
-        """Bring the row up to what was folded in."""
+        """Bring the row up to what was folded in; its sums are right only without ``losers``."""
         self._end_turn()
         row = self.row
-        for name, whole, own in zip(COUNTED, self._whole, self._own, strict=True):
-            setattr(row, name, whole)
-            setattr(row, "own_" + name, own)
+        for name in COUNTED:
+            place = SUMS.index(name)
+            found = _sum(sums[place] for sums in self.activity.values())
+            own = self._own[place] if row.inherited else found
+            setattr(row, name, _plus(getattr(row, name), found))
+            setattr(row, "own_" + name, _plus(getattr(row, "own_" + name), own))
         row.models, row.tools = (json.dumps(list(found), ensure_ascii=False) for found in (self._models, self._tools))
         row.waiting = json.dumps({key: stack for key, stack in self._waiting.items() if stack})
         row.unanswered = sum(len(calls) for stack in self._waiting.values() for calls in stack)
         if self.rows:
             row.last_row = self.next_row - 1
 
+    def _sums(self, key: Key) -> Sums:
+        found = self.activity.get(key)
+        if found is None:
+            found = self.activity[key] = _nothing()
+        return found
+
     def _end_turn(self) -> None:
         """What is still without a time stays so: its turn has none."""
-        for _, *figures in self._pending:
-            self._add(None, *figures)
-        self._pending.clear()
+        if self._pending:
+            self._take_pending(None)
 
     def _first_time(self, moment: int) -> None:
         """The first time of a turn is that of the messages before it, too."""
         if self.row.turn_from < self.first_new:
             raise LateTime
-        for place, *figures in self._pending:
-            self._add(moment // QUARTER_US, *figures)
-            if self.rows is not None:
+        if self._pending:
+            self._take_pending(moment)
+
+    def _take_pending(self, moment: int | None) -> None:
+        quarter = None if moment is None else moment // QUARTER_US
+        for place, role, model, tokens, made, error, counts in self._pending:
+            sums = self._sums((quarter, model))
+            if counts:
+                _add(sums, role, tokens, made, error)
+            else:
+                _add_copy(sums, tokens)
+            if self.rows is not None and moment is not None:
                 self.rows[place] = (*self.rows[place][:7], moment, *self.rows[place][8:])
         self._pending.clear()
-
-    def _add(
-        self,
-        quarter: int | None,
-        role: str,
-        model: str,
-        tokens: usage.Counts | None,
-        made: int,
-        error: int,
-        counts: bool,
-    ) -> None:
-        sums = self.activity.get((quarter, model))
-        if sums is None:
-            sums = self.activity[quarter, model] = [0, 0, 0, 0, None, None, None, None, None, 0, 0, 0, 0, None]
-        if not counts:
-            sums[_COPIES] += 1
-            if tokens and tokens[4] is not None:
-                sums[_AGAIN] = (sums[_AGAIN] or 0) + tokens[4]
-            return
-        sums[0] += 1
-        if role == "user":
-            sums[1] += 1
-        elif role == "assistant":
-            sums[2] += 1
-            sums[9] += made
-            if tokens:
-                sums[3] += 1
-                for place, value in zip(_TOKENS, tokens, strict=True):
-                    if value is not None:
-                        sums[place] = (sums[place] or 0) + value
-        elif role == "tool":
-            sums[10] += 1
-            sums[11] += error
-
-    def _answer(self, head: Head, number: int, is_own: bool) -> tuple[str, usage.Counts | None, int]:
-        model = head.model
-        if not isinstance(model, str):
-            model = ""
-        if model:
-            self._models[model] = None
-        tokens = usage.counts(head.usage)
-        for sums in (self._whole, self._own) if is_own else (self._whole,):
-            if tokens:
-                for place, value in enumerate(tokens):
-                    if value is not None:
-                        sums[place] = (sums[place] or 0) + value
-                sums[5] += 1
-            sums[6] += 1
-        return model, tokens, self._made(head, number) if head.tool_calls else 0
 
     def _made(self, head: Head, number: int) -> int:
         by_id: dict[str, list[Call]] = {}
@@ -272,6 +252,38 @@ class Fold:
 
 
 _NO_TOKENS = (None,) * 5
+
+
+def _nothing() -> Sums:
+    return [0, 0, 0, 0, None, None, None, None, None, 0, 0, 0, 0, None]
+
+
+def _add(sums: Sums, role: str, tokens: usage.Counts | None, made: int, error: int) -> None:
+    sums[0] += 1
+    if role == "assistant":
+        sums[2] += 1
+        sums[9] += made
+        if tokens is not None:
+            sums[3] += 1
+            for place, value in zip(_TOKENS, tokens, strict=True):
+                if value is not None:
+                    sums[place] = (sums[place] or 0) + value
+    elif role == "tool":
+        sums[10] += 1
+        sums[11] += error
+    elif role == "user":
+        sums[1] += 1
+
+
+def _add_copy(sums: Sums, tokens: usage.Counts | None) -> None:
+    sums[_COPIES] += 1
+    if tokens is not None and tokens[4] is not None:
+        sums[_AGAIN] = (sums[_AGAIN] or 0) + tokens[4]
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _plus(a: int | None, b: int | None) -> int | None:

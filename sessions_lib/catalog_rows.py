@@ -111,7 +111,7 @@ def _stamp(size: int | None, mtime: int | None, inode: int | None) -> Stamp | No
     return None if size is None or mtime is None or inode is None else (size, mtime, inode)
 
 
-def stamp_of(path: Path) -> Stamp | None:
+def stamp_of(path: Path | str) -> Stamp | None:
     """Size, time and inode of a regular file; ``None`` if there is none."""
     try:
         state = os.lstat(path)
@@ -142,10 +142,10 @@ def update(
     """Make the rows of ``session`` say what its files say; without files they go.
 
     ``detailed`` makes rows of its messages too. Without ``settled`` the copies of messages are not looked at: whoever
-    asks for that calls ``settle`` afterwards.
+    asks for that notes it in the fact ``unsettled``, and calls ``settle`` afterwards.
     """
-    said = stamp_of(folder / f"{session}{listing.MESSAGES}")
-    meta = stamp_of(folder / f"{session}{listing.METADATA}")
+    said = stamp_of(f"{folder}/{session}{listing.MESSAGES}")
+    meta = stamp_of(f"{folder}/{session}{listing.METADATA}")
     row = load(db, session)
     if said is None and meta is None:
         touched = _forget(db, row, change) if row else set()
@@ -156,11 +156,9 @@ def update(
             touched = _update(db, folder, row, session, change, (said, meta), found, **how)
         except LateTime:
             touched = _update(db, folder, load(db, session), session, change, (said, meta), found, **how, anew=True)
-    if not settled:
-        db.execute("UPDATE facts SET value=1 WHERE name='unsettled'")
-        return
-    for n in touched:
-        sum_up(db, folder, n, catalog_copies.losers_of(db, n))
+    if settled:
+        for n in touched:
+            sum_up(db, folder, n, catalog_copies.losers_of(db, n))
 
 
 def add_rows(db: sqlite3.Connection, folder: Path, session: str) -> None:
@@ -187,6 +185,7 @@ def add_rows(db: sqlite3.Connection, folder: Path, session: str) -> None:
 
 def settle(db: sqlite3.Connection, folder: Path) -> None:
     """Let each message count once over all sessions, after updates that did not look at copies."""
+    catalog_copies.add_all(db)
     for n, losers in list(catalog_copies.all_losers(db)):
         sum_up(db, folder, n, losers)
     db.execute("UPDATE facts SET value=0 WHERE name='unsettled'")
@@ -207,7 +206,7 @@ def _update(
 ) -> set[int]:
     """Bring one row up to date; the sessions whose sums are no longer right by that."""
     said, meta = stamps
-    touched = set[int]()
+    is_new, touched = row is None, set[int]()
     if row is None or anew or not _continues(folder, row, said, found) or (detailed and not row.detailed):
         n = row.n if row else _next_session(db)
         if row:
@@ -232,10 +231,13 @@ def _update(
     if row.detailed:
         db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
     db.execute(_REPLACE, [getattr(row, column) for column in COLUMNS])
+    if is_new:
+        db.execute("DELETE FROM gone WHERE id=?", (session,))
+    else:
+        db.execute("DELETE FROM names WHERE session=?", (row.n,))
     _write_names(db, row)
-    db.execute("DELETE FROM gone WHERE id=?", (session,))
     identities = catalog_copies.numbers(fold.identities)
-    catalog_copies.add(db, row.n, fold.first_new, identities)
+    catalog_copies.add(db, row.n, fold.first_new, identities, now=settled)
     return touched | catalog_copies.changed_by(db, row.n, identities) if settled else touched
 
 
@@ -305,7 +307,6 @@ def _write_names(db: sqlite3.Connection, row: Row) -> None:
     named += [("tool", query.fold_name(tool), tool) for tool in json.loads(row.tools)]
     if row.verdict:
         named.append(("verdict", row.verdict, row.verdict))
-    db.execute("DELETE FROM names WHERE session=?", (row.n,))
     db.executemany(
         "INSERT OR IGNORE INTO names VALUES(?, ?, ?, ?)", [(kind, name, row.n, said) for kind, name, said in named]
     )

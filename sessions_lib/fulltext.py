@@ -22,6 +22,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,11 @@ from sessions_lib.listing import Hit, SessionInfo
 from sessions_lib.query import Query
 
 SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
-BATCH_BYTES = 16_000_000
+BATCH_BYTES = 32_000_000
 MAX_TERMS = 1_000  # a part of a word that more words hold says nothing
 FREQUENT = 500  # candidates beyond which the newest few are looked for session by session
 MAX_VALUES = 30_000  # that SQLite takes in one statement
-MAX_FRESH = 20_000  # words beside the stored list
+MAX_LISTS = 200  # of words, which few messages added each
 REBUILD_FROM_DEAD = 20_000
 
 _CJK = (
@@ -63,24 +64,26 @@ def _spaced(found: re.Match[str]) -> str:
     run = found[0]
     if not _RUN.match(run):
         return " "
-    return f" {' '.join(first + second for first, second in itertools.pairwise(run))} {run[-1]} "
+    return f" {' '.join(map(add, run, run[1:]))} {run[-1]} "
 
 
 @dataclass(slots=True)
 class Vocabulary:
     """All words in the index, as texts with a line a word, to find those that hold a part."""
 
-    terms: str
-    fresh: str  # words indexed since ``terms`` was stored
-    made: int  # which store ``terms`` is of
+    lists: list[str]
+    last: int  # the newest of the stored lists that is in it
+    made: int  # how often the stored lists were made anew
     state: tuple[Any, ...]
 
     @classmethod
     def load(cls, db: sqlite3.Connection, before: Vocabulary | None = None) -> Vocabulary:
         """The words as the catalog has them now; of ``before`` what is still right is taken over."""
         made = int(_fact(db, "terms_made"))
-        terms = before.terms if before and before.made == made else f"\n{_fact(db, 'terms')}\n"
-        return cls(terms, f"\n{_fact(db, 'new_terms')}\n", made, _state(db))
+        kept = before if before and before.made == made else cls([], 0, made, ())
+        found = db.execute("SELECT list, terms FROM terms WHERE list>? ORDER BY list", (kept.last,)).fetchall()
+        lists = [*kept.lists, *(f"\n{terms}\n" for _, terms in found)]
+        return cls(lists, found[-1][0] if found else kept.last, made, _state(db))
 
     def is_current(self, db: sqlite3.Connection) -> bool:
         """True if nothing was indexed since."""
@@ -89,7 +92,7 @@ class Vocabulary:
     def holding(self, part: str, *, at_end: bool) -> list[str] | None:
         """The words that hold ``part`` (``at_end``: end with it); ``None`` if they are too many."""
         wanted, found = part + ("\n" if at_end else ""), set()
-        for terms in (self.terms, self.fresh):
+        for terms in self.lists:
             at = 0
             while (at := terms.find(wanted, at)) >= 0:
                 start, end = terms.rfind("\n", 0, at) + 1, terms.find("\n", at)
@@ -155,8 +158,9 @@ def index(db: sqlite3.Connection, folder: Path, *, seconds: float) -> None:
     is_bulk = bool(_fact(db, "bulk")) or waiting > SMALL_BYTES
     while time.monotonic() < until:
         with transaction(db):
-            if is_bulk:
+            if is_bulk and not _fact(db, "bulk"):
                 db.execute("UPDATE facts SET value=1 WHERE name='bulk'")
+                _merge_as_it_grows(db, False)
             terms = _index_batch(db, folder, until, is_bulk)
             left = db.execute("SELECT 1 FROM sessions WHERE indexed < messages LIMIT 1").fetchone()
             if not is_bulk:
@@ -173,6 +177,7 @@ def _clear_if_dead(db: sqlite3.Connection) -> None:
         return
     with transaction(db):
         db.execute("INSERT INTO said(said) VALUES('delete-all')")
+        _merge_as_it_grows(db, True)
         db.execute("UPDATE sessions SET indexed=0")
         db.execute("UPDATE facts SET value=0 WHERE name IN ('dead_rows', 'whole_row', 'bulk')")
         _store_terms(db, set())
@@ -215,28 +220,45 @@ def _texts(db: sqlite3.Connection, folder: Path, n: int, session: str, indexed: 
 
 
 def _add_terms(db: sqlite3.Connection, terms: set[str]) -> None:
-    """Put new words beside the stored list, and all rows indexed so far become searchable."""
-    kept = set(str(_fact(db, "new_terms")).split("\n"))
-    if not terms <= kept:
-        kept |= terms
-        if len(kept) > MAX_FRESH:
-            _store_terms(db, kept | set(str(_fact(db, "terms")).split("\n")))
-        else:
-            db.execute("UPDATE facts SET value=? WHERE name='new_terms'", ("\n".join(sorted(kept - {""})),))
+    """Keep the words of a few messages as a list of their own, and all rows indexed so far become searchable."""
+    if terms := terms - {""}:
+        db.execute("INSERT INTO terms(terms) VALUES(?)", ("\n".join(sorted(terms)),))
+        first, last = db.execute("SELECT min(list), max(list) FROM terms").fetchone()
+        if last - first > MAX_LISTS:
+            _join_terms(db, first)
     _now_searchable(db)
+
+
+def _join_terms(db: sqlite3.Connection, first: int) -> None:
+    """Make one list of the short ones; of all, once the short ones are no longer short beside the first."""
+    lists = dict(db.execute("SELECT list, terms FROM terms"))
+    long = lists.pop(first)
+    words = {word for terms in lists.values() for word in terms.split("\n")}
+    if sum(map(len, words)) * 4 > len(long):
+        _store_terms(db, words | set(long.split("\n")))
+    else:
+        _store_terms(db, set(long.split("\n")), words)
 
 
 def _read_terms(db: sqlite3.Connection) -> None:
     """Store the list of all words as the index has them, after making it as small as it gets."""
     db.execute("INSERT INTO said(said) VALUES('optimize')")
+    _merge_as_it_grows(db, True)
     _store_terms(db, {term for (term,) in db.execute("SELECT term FROM said_terms")})
     db.execute("UPDATE facts SET value=0 WHERE name='bulk'")
     _now_searchable(db)
 
 
-def _store_terms(db: sqlite3.Connection, terms: set[str]) -> None:
-    db.execute("UPDATE facts SET value=? WHERE name='terms'", ("\n".join(sorted(terms - {""})),))
-    db.execute("UPDATE facts SET value='' WHERE name='new_terms'")
+def _merge_as_it_grows(db: sqlite3.Connection, does: bool) -> None:
+    """While very much is indexed, merging the index again and again costs more than doing it once, at the end."""
+    db.execute("INSERT INTO said(said, rank) VALUES('automerge', ?)", (4 if does else 0,))
+    db.execute("INSERT INTO said(said, rank) VALUES('crisismerge', ?)", (16 if does else 1_000,))
+
+
+def _store_terms(db: sqlite3.Connection, *lists: set[str]) -> None:
+    db.execute("DELETE FROM terms")
+    for words in lists:
+        db.execute("INSERT INTO terms(terms) VALUES(?)", ("\n".join(sorted(words - {""})),))
     db.execute("UPDATE facts SET value=value+1 WHERE name='terms_made'")
 
 

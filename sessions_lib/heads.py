@@ -34,7 +34,7 @@ class CallHead(msgspec.Struct, gc=False):
     custom: Function | None = None
 
 
-class Head(msgspec.Struct):
+class Head(msgspec.Struct, gc=False):
     """A message without what was said; ``content`` is undecoded, read it with ``prompt``."""
 
     role: str
@@ -86,7 +86,7 @@ def read(path: Path, start: int = 0, lines: int = 0, previous: str = "", stop: i
         end = start  # of the message before
         for offset, block in jsonl.raw_blocks(descriptor, start, stop):
             chunk = _sound(block, offset, end, previous) or _odd(block, offset, lines, end, previous)
-            lines += block.count(b"\n") + (not block.endswith(b"\n"))
+            lines += chunk.lines
             chunk.offset, chunk.lines, chunk.is_open = offset + len(block), lines, not block.endswith(b"\n")
             if chunk.heads:
                 end, previous = chunk.ends[-1], chunk.identities[-1]
@@ -104,7 +104,7 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
         count = block.count(b"\n") + (not block.endswith(b"\n"))
         if len(heads) != count:
             return None
-        chunk = Chunk(heads, places=[0] * count)
+        chunk = Chunk(heads, places=[0] * count, lines=count)
         starts, ends, identities = chunk.starts, chunk.ends, chunk.identities
         find, size, at = block.find, len(block), 0
         for head in heads:
@@ -122,7 +122,7 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
 
 def _odd(block: bytes, offset: int, lines: int, end: int, previous: str) -> Chunk:
     """The heads of a block whose lines are read one by one, with what is damaged."""
-    chunk = Chunk()
+    chunk = Chunk(lines=block.count(b"\n") + (not block.endswith(b"\n")))
     for _, line in jsonl.lines_of(block, offset, lines + 1, is_end=not block.endswith(b"\n")):
         if line is None:
             continue

@@ -22,9 +22,10 @@ from __future__ import annotations
 import gc
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +103,10 @@ def _escaped(line: bytes) -> bytes:
 def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
     """``(offset, bytes)`` blocks that end at a newline, but for the last one; memory is one block and one line."""
     offset, position = start, start
+    stop = os.fstat(descriptor).st_size if stop is None else stop  # what is added from now on is for the next reading
     rest: list[bytes] = []
     while True:
-        want = BLOCK if stop is None else min(BLOCK, stop - position)
+        want = min(BLOCK, stop - position)
         block = os.pread(descriptor, want, position) if want > 0 else b""
         position += len(block)
         if not block:
@@ -202,6 +204,17 @@ def iterate(path: Path, start: int = 0, line_number: int = 1) -> Iterator[Line]:
             line_number += block.count(b"\n")
     finally:
         os.close(descriptor)
+
+
+def raw_lines(path: Path, numbers: Collection[int]) -> dict[int, bytes]:
+    """The bytes of the lines ``numbers`` (from 1) as they stand in the file, without their newlines."""
+    found: dict[int, bytes] = {}
+    last = max(numbers, default=0)
+    with open(path, "rb") as file:
+        for number, line in enumerate(islice(file, last), start=1):
+            if number in numbers:
+                found[number] = line.removesuffix(b"\n")
+    return found
 
 
 def tail(path: Path, count: int) -> list[Message]:

@@ -16,7 +16,19 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import SessionManager, calls, catalog, catalog_file, fulltext, heads, listing, messages, query, stats, usage
+from sessions_lib import (
+    SessionManager,
+    calls,
+    catalog,
+    catalog_file,
+    fulltext,
+    heads,
+    listing,
+    messages,
+    query,
+    stats,
+    usage,
+)
 from sessions_lib.catalog import Catalog
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, write
 
