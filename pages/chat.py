@@ -91,6 +91,8 @@ seen = chat_live.mark_of(session)  # now: other visitors share the session, and 
 st.set_page_config(page_title=f"{names.one_line(session.title, 60)} · Forkbook")
 view = chat_header.draw_header(session)
 chat_turns.draw_damage(session)
+if view == "raw":
+    chat_turns.draw_damaged_lines(session)
 place = chat_turns.draw_turns(session, view, is_live=is_live)
 chat_composer.draw_state(session, run, is_live=is_live)
 chat_composer.draw_notice()

@@ -178,6 +178,8 @@ def _json_row(row: Row) -> dict[str, Any]:
 
 def _json_cell(cell: Cell) -> dict[str, Any]:
     found: dict[str, Any] = {"message": cell.message, "state": cell.state, "text": cell.text}
+    if cell.reasoning:
+        found["reasoning"] = cell.reasoning
     if cell.words is not None:
         found["words"] = [[segment.text, segment.changed] for segment in cell.words]
     if cell.tool is not None:

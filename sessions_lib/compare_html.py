@@ -110,7 +110,13 @@ def _cell(line: Line, cell: Cell | None, at: int, *, is_alone: bool) -> str:
     said = " · ".join(filter(None, [compare_words.KINDS[line.kind], state, cut]))
     facts = f'<p class="facts">{_text(said)}</p>'
     body = _tool(cell.tool) if cell.tool else f'<p class="text">{_segments(cell.words, cell.text)}</p>'
-    return f'<div class="cell {line.kind} b{at}">{facts}{body}</div>'
+    return f'<div class="cell {line.kind} b{at}">{facts}{_reasoning(cell)}{body}</div>'
+
+
+def _reasoning(cell: Cell) -> str:
+    if not cell.reasoning:
+        return ""
+    return f'<details><summary>Reasoning</summary><p class="text">{_text(cell.reasoning)}</p></details>'
 
 
 def _tool(tool: Tool) -> str:

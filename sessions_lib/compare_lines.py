@@ -47,7 +47,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one branch has in a line: ``message`` is its index there; ``words`` are marked where texts are alike."""
+    """What one branch has in a line: ``message`` is its index there; ``words`` are marked where texts are alike.
+
+    ``reasoning`` is what the model thought before it, where the provider sent that; it is not compared.
+    """
 
     message: int
     text: str
@@ -55,6 +58,7 @@ class Cell:
     words: Marked | None = None
     tool: Tool | None = None
     is_interrupted: bool = False
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +141,12 @@ class Pieces:
             return [_Piece("system", Cell(index, text))] if text else []
         steps = self._steps.get(index, [])
         cut = bool(message.get("interrupted"))
-        said = [_Piece("said", Cell(index, text, is_interrupted=cut))] if text or cut or not steps else []
-        return [*said, *(_Piece("tool", _tool_cell(step, index)) for step in steps)]
+        thought = content.reasoning(message)
+        said = [_Piece("said", Cell(index, text, "base", None, None, cut, thought))] if text or cut or not steps else []
+        done = [_Piece("tool", _tool_cell(step, index)) for step in steps]
+        if thought and not said:
+            done[0] = _Piece("tool", replace(done[0].cell, reasoning=thought))
+        return [*said, *done]
 
 
 def shown_text(message: Mapping[str, Any]) -> str:
@@ -218,7 +226,7 @@ def _against(base: Cell, cell: Cell) -> tuple[Cell, Cell]:
 
 def _stated(cell: Cell, state: State, words: Marked | None = None) -> Cell:
     """``cell`` in another state (``replace`` takes five times as long, and there is one for every cell)."""
-    return Cell(cell.message, cell.text, state, words, cell.tool, cell.is_interrupted)
+    return Cell(cell.message, cell.text, state, words, cell.tool, cell.is_interrupted, cell.reasoning)
 
 
 def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell, Cell]:

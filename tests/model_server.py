@@ -96,6 +96,7 @@ class ModelServer:
         self.keys: list[str] = []
         self.completed = 0
         self.aborted = 0
+        self.spoke_at: float | None = None  # when the first words of the last answer were sent, on time.perf_counter
         self.strict, self.models = strict, list(models)
         self.has_request = threading.Event()
         self._lock = threading.Lock()
@@ -123,6 +124,7 @@ class ModelServer:
         """Remember the request and choose its reply."""
         with self._lock:
             self.requests.append(request)
+            self.spoke_at = None
             self.keys.append(key)
             self.has_request.set()
             wrong = problems(request.get("messages")) if self.strict else []
@@ -211,6 +213,8 @@ class _Handler(BaseHTTPRequestHandler):
                     return
                 if self._has_left():
                     raise BrokenPipeError
+                if self.server.owner.spoke_at is None and '"content": "' in line and '"content": ""' not in line:
+                    self.server.owner.spoke_at = time.perf_counter()
                 data = line.encode()
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
                 self.wfile.flush()

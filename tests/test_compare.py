@@ -380,3 +380,19 @@ def test_forks_of_a_deleted_parent_are_compared(tmp_path):
 
     assert (found.shared.messages, found.shared.basis) == (2, "id")
     assert numbers(found) == [(2, 2), (3, None)]
+
+
+def test_reasoning_stands_beside_what_it_led_to_and_is_not_compared():
+    a = [user("Which way?", "m1"), answer("North.", "a1", reasoning_content="The stars say so.")]
+    b = [
+        user("Which way?", "m1"),
+        {**call("c1"), "reasoning": "Ask first."},
+        result("c1"),
+        answer("North.", "b1", reasoning_content="No other way."),
+    ]
+
+    row = compared(a, b).rows[0]
+
+    thought = [[cell and cell.reasoning for cell in line.cells] for line in row.lines]
+    assert thought == [[None, "Ask first."], ["The stars say so.", "No other way."]]
+    assert row.lines[-1].is_same

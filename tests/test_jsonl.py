@@ -391,3 +391,11 @@ def test_what_holds_itself_is_refused_in_words_even_with_a_lone_surrogate_in_it(
 
     with pytest.raises(InvalidMessage, match="cannot be stored as JSON"):
         jsonl.encode({"role": "user", "content": ring})
+
+
+def test_raw_lines_are_the_bytes_of_the_file_by_line_number(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b'{"role":"user"}\n\xff\x00broken\r\n\n{"torn')
+
+    assert jsonl.raw_lines(file, {2, 4, 9}) == {2: b"\xff\x00broken\r", 4: b'{"torn'}
+    assert jsonl.raw_lines(file, ()) == {}

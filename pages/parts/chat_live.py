@@ -9,19 +9,20 @@ Does not start, stop or write anything.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.parts import folder
 from pages.parts.safe_markdown import safe_label, safe_markdown
-from sessions_lib import runs
+from sessions_lib import content, runs
 from sessions_lib.errors import SessionError
 from sessions_lib.runs import Run, Snapshot
 from sessions_lib.session import Session
 
 INTERVAL_S = 0.09
-TAIL = 2_500  # characters of an answer that are set again at each update; what stands before them is settled
+TAIL = 1_200  # characters of an answer that are set again at each update; what stands before them is settled
 
 
 def watch_run(run: Run, stored: int, place: st.delta_generator.DeltaGenerator, *, in_fragment: bool) -> None:
@@ -37,9 +38,18 @@ def watch_run(run: Run, stored: int, place: st.delta_generator.DeltaGenerator, *
         view = _LiveView()
     for snapshot in run.follow(INTERVAL_S):
         if snapshot.state != "running" or snapshot.stored != stored:
-            st.rerun()
+            break
         view.show(snapshot)
+    view.show_end(_stored_text(run, stored))
     st.rerun()
+
+
+def _stored_text(run: Run, stored: int) -> str:
+    """What the message says that was stored next; it may have come in since the last look. Empty if none was."""
+    with suppress(SessionError):
+        said = folder.current(run.session_id).messages
+        return content.text(said[stored]) if len(said) > stored and said[stored].get("role") == "assistant" else ""
+    return ""
 
 
 @st.fragment(run_every=0.3)
@@ -76,6 +86,11 @@ class _LiveView:
         running = next((step for step in snapshot.steps if step.result is None), None)
         what = "Running a tool" if running else "Answering" if snapshot.text else "Thinking"
         self._state.caption(f":material/pending: {what} … {waited} s" if waited > 1 else f":material/pending: {what} …")
+
+    def show_end(self, text: str) -> None:
+        """The last words: drawn now, because to draw the page again takes longer."""
+        if text and self._version >= 0:
+            self._show_text(text)
 
     def _show_text(self, text: str) -> None:
         while len(text) - self._settled_to > 2 * TAIL:

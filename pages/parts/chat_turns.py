@@ -9,12 +9,13 @@ from functools import partial
 
 import streamlit as st
 
-from pages.parts import browser, cell_menu, chat_state, folder, links
-from pages.parts.safe_markdown import safe_label
+from pages.parts import browser, cell_menu, chat_state, folder, links, message
+from pages.parts.safe_markdown import safe_label, visible
 from pages.parts.turn import View, draw_turn, turns_of
-from sessions_lib import calls, messages
+from sessions_lib import calls, jsonl, messages
 from sessions_lib.session import Session
 
+DAMAGED_SHOWN = 50  # lines, in the raw view
 _SHOWN = "chat_shown"  # the session this visitor saw last: a newly opened one is shown at its end
 
 
@@ -141,3 +142,21 @@ def draw_damage(session: Session) -> None:
         if report.damaged:
             st.caption("To take the damaged lines out (the original is kept):")
             st.code(f"forkbook repair {session.id}", language="sh")
+
+
+def draw_damaged_lines(session: Session) -> None:
+    """The damaged lines as they stand in the file; bytes that are no text are named by their numbers."""
+    damaged = session.report.damaged
+    if not damaged or session.path is None:
+        return
+    shown = damaged[:DAMAGED_SHOWN]
+    found = jsonl.raw_lines(session.path, {item.line for item in shown})
+    for item in shown:
+        st.caption(f":material/healing: Line {item.line} · {safe_label(item.reason)}")
+        text = found.get(item.line, b"").decode("utf-8", "backslashreplace")
+        key = f"chat-damaged-{session.id}-{item.line}"
+        message.draw_cut(
+            text, key, message.RAW_SHOWN, lambda text: st.code(visible(text), language=None, wrap_lines=True)
+        )
+    if len(damaged) > len(shown):
+        st.caption(f"{len(damaged) - len(shown):,} more damaged lines: forkbook check {session.id}")

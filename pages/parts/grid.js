@@ -204,6 +204,15 @@ function toolCell(line, cell, toggle, isAlone, isMarked) {
   return box;
 }
 
+function reasoningFold(text, toggle) {
+  const box = el("div", "reasoning"), head = button("thought", null, toggle);
+  chevronOf(head, false);
+  head.append(el("span", "chevron", "▶"), document.createTextNode("Reasoning"));
+  box.append(head);
+  box.__text = text;
+  return box;
+}
+
 function toolDetail(tool) {
   const box = el("div", "detail-box");
   box.append(el("div", "role", "Arguments"), textOf(lengthOf(tool.arguments) ? tool.arguments : "none", { plain: true }));
@@ -225,12 +234,24 @@ function lineCells(line, data, send, number, last, aloneInRow) {
       if (open.now) box.append(toolDetail(cell.tool));
     });
   };
+  const thoughts = [], think = () => {
+    open.thoughts = !open.thoughts;
+    for (const box of thoughts) {
+      chevronOf(box.firstChild, open.thoughts);
+      box.querySelector(".thought-text")?.remove();
+      if (open.thoughts) box.append(textOf(box.__text, { className: "text thought-text", plain: true }));
+    }
+  };
   const unfold = () => cells.forEach((box) => { box.classList.remove("folded"); box.querySelector(".unfold")?.remove(); });
   line.cells.forEach((cell, at) => {
     const box = el("div", `cell ${line.kind}` + (number === 0 ? " first" : "") + (last ? " last" : ""));
     box.style.setProperty("--branch", `var(--branch-${at})`);
     cells.push(box);
     if (!cell) { box.className = aloneInRow[at] ? "nothing" : "slot"; return; }
+    if (cell.reasoning) {
+      thoughts.push(reasoningFold(cell.reasoning, think));
+      box.append(thoughts[thoughts.length - 1]);
+    }
     if (cell.tool) { box.append(toolCell(line, cell, toggle, aloneInRow.some(Boolean), data.view !== "aligned")); return; }
     const label = aloneInRow.some(Boolean) && cell.state === "only here" ? "" : stateLabel(line, cell);
     const kind = { said: "on the way", system: "system", stray: "result without a call" }[line.kind];

@@ -175,6 +175,8 @@ def _cell(cell: Cell, view: View) -> dict[str, Any]:
         sent["tool"] = _tool(cell.tool, marks=view != "aligned")
     else:
         sent["text"] = _text(cell.text, cell.words, view)
+    if cell.reasoning:
+        sent["reasoning"] = _cut(cell.reasoning)
     if cell.is_interrupted:
         sent["interrupted"] = True
     if len(cell.text) > MOST_CHARACTERS:

@@ -81,6 +81,23 @@ def test_a_reload_in_mid_answer_goes_on_with_the_same_answer(notebook, model):
     assert len(model.requests) == 1
 
 
+def test_the_last_words_are_drawn_before_the_page_is_drawn_again(notebook, model):
+    words = [chunk({"content": f"word{n} "}) for n in range(500)]
+    model.queue = [Reply([*words, chunk({"content": "END"}, "stop")], pause_s=0.01, done=False)]
+    page = notebook.open("/chat?session=a")
+    page.evaluate(
+        """() => { window.seen = ""; new MutationObserver(() => {
+            window.seen += document.querySelector(".st-key-chat-watched")?.innerText ?? "";
+        }).observe(document.body, { childList: true, subtree: true, characterData: true }); }"""
+    )
+
+    send(page, "Tell me")
+
+    expect(page.get_by_text("tokens unknown").or_(page.get_by_text("tiny")).first).to_be_visible()
+    wait_until(lambda: len(lines(notebook.folder / "a.jsonl")) == 4)
+    page.wait_for_function("() => window.seen.includes('END')", timeout=20_000)
+
+
 def test_a_second_tab_and_another_visitor_see_the_answer_grow(notebook, model):
     model.queue = [slow()]
     page = notebook.open("/chat?session=a")

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sessions_lib import SessionManager
+from tests.model_server import ModelServer, Reply, chunk, usage_chunk
 
 MAP, GRID = ".st-key-compare_map", ".st-key-compare_grid"
 
@@ -292,6 +293,37 @@ def test_the_page_follows_what_another_program_writes(app, sessions):
 
     page.locator(f"{GRID} .cell.prompt", has_text="Something new was asked").wait_for(timeout=30_000)
     sessions.delete("followed")
+
+
+def test_a_run_in_another_tab_is_followed_live_and_its_answer_joins_the_grid(serve):
+    with ModelServer() as model:
+        app = serve(OPENAI_BASE_URL=model.url, OPENAI_API_KEY="sk-test", OPENAI_MODEL="tiny")
+        manager = SessionManager(app.folder)
+        manager.create("Coast", session_id="coast").extend([user("Which way?"), answer("The coast.")])
+        fork = manager.fork("coast", "hills", at=0, title="Hills")
+        fork.extend([user("Which way?"), answer("The hills.")])
+        words = " ".join(f"step{number}" for number in range(60))
+        thought = chunk({"role": "assistant", "content": "", "reasoning_content": "It will rain."})
+        spoken = [chunk({"content": f"{word} "}) for word in words.split()]
+        model.queue = [Reply([thought, *spoken, chunk({}, "stop"), usage_chunk()], 0.08)]
+        page = app.open("/compare?a=coast&b=hills")
+        page.locator(f"{GRID} .heads").wait_for()
+        chat = app.open("/chat?session=hills", beside=page)
+        chat.get_by_test_id("stChatInputTextArea").fill("And then?")
+
+        chat.get_by_test_id("stChatInputTextArea").press("Enter")
+
+        expect(page.locator(".st-key-compare_live_B")).to_contain_text("step3")
+        expect(page.locator(f"{GRID} .head", has_text="Hills")).to_contain_text("answering now")
+        expect(page.locator(f"{GRID} .cell.answer", has_text="step59")).to_be_visible()
+        expect(page.locator(".st-key-compare_live_B")).to_have_count(0)
+        expect(page.locator(f"{GRID} .head", has_text="Hills")).not_to_contain_text("answering now")
+        assert len(model.requests) == 1
+        fold = page.locator(f"{GRID} .cell.answer", has_text="step59").get_by_role("button", name="Reasoning")
+        expect(page.get_by_text("It will rain.")).to_have_count(0)
+        fold.click()
+        expect(page.get_by_text("It will rain.")).to_be_visible()
+        assert [one["content"] for one in manager.open("hills").messages][-2:] == ["And then?", f"{words} "]
 
 
 def test_thirty_branches_are_readable_and_scroll_to_those_compared(serve):

@@ -373,6 +373,22 @@ def test_damage_is_one_line_that_opens_to_where_it_is(open_page, folder):
     assert file.read_bytes() == before
 
 
+def test_the_raw_view_shows_damaged_lines_as_they_stand_in_the_file(open_page, folder):
+    long = b'{"role":"assistant","content":"' + b"x" * 9000
+    file = write(folder / "a.jsonl", LIGHTHOUSES, b"\xff\x1b[2J <b>$x$", TALLER, long, METRES)
+    before = file.read_bytes()
+
+    page = open_page("chat", session="a", view="raw")
+
+    assert page.code[1].value == "\\xff␛[2J <b>$x$"
+    assert page.code[2].value == long.decode()[:6000] + " …"
+    assert "Line 2" in shown(page)
+    assert [one.value for one in open_page("chat", session="a").code if "xff" in one.value] == []
+    next(one for one in page.button if one.label == "Show all").click().run()
+    assert page.code[2].value == long.decode()
+    assert file.read_bytes() == before
+
+
 def test_a_call_without_a_result_is_said_and_can_be_gone_on_from(open_page, folder, served):
     write(folder / "a.jsonl", {"role": "user", "content": "How high is the tide?"}, call("c1"))
 
