@@ -12,13 +12,15 @@ Several threads may share a catalog, and several processes a file. Does not writ
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
 import sqlite3
 import threading
 import time
 import weakref
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, tzinfo
 from pathlib import Path
@@ -550,27 +552,34 @@ def _active_between(since: int | None, until: int | None) -> tuple[str, tuple[An
 
 
 def _family_page(db: sqlite3.Connection, clause: str, values: Sequence[Any], offset: int, limit: int) -> Page:
-    found = db.execute(
-        f"SELECT s.id, s.parent FROM sessions s WHERE {clause} ORDER BY s.last_active DESC, s.id", values
+    total = db.execute(f"SELECT count(*) FROM sessions s WHERE {clause}", values).fetchone()[0]
+    newest = "ORDER BY s.last_active DESC, s.id"
+    lineage = db.execute(
+        f"SELECT s.id, s.parent FROM sessions s WHERE {clause} AND s.parent IS NOT NULL {newest}", values
     ).fetchall()
-    ordered = family_order(found)
-    shown = ordered[offset : offset + limit]
+    parents = json.dumps(sorted({parent for _, parent in lineage}))
+    wanted = f"SELECT s.id FROM sessions s WHERE {clause} AND s.id IN (SELECT value FROM json_each(?))"
+    here = {parent for (parent,) in db.execute(wanted, (*values, parents))}
+    # Nearly all sessions are no family: the listing is walked only as far as the page reaches.
+    listed = (session for (session,) in db.execute(f"SELECT s.id FROM sessions s WHERE {clause} {newest}", values))
+    ordered = family_order(listed, [pair for pair in lineage if pair[1] in here])
+    shown = list(itertools.islice(ordered, offset, offset + limit))
     marks = ", ".join("?" * len(shown))
     rows = {row.id: row for row in _infos(db, f"WHERE s.id IN ({marks})", [session for session, _ in shown])}
-    return Page([rows[session] for session, _ in shown], [depth for _, depth in shown], len(ordered))
+    return Page([rows[session] for session, _ in shown], [depth for _, depth in shown], total)
 
 
-def family_order(newest_first: Sequence[tuple[str, str | None]]) -> list[tuple[str, int]]:
-    """(id, depth) with forks under their parents; a parent that is not in the list, or a circle, starts a family."""
-    here = {session for session, _ in newest_first}
+def family_order(newest_first: Iterable[str], lineage: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int]]:
+    """(id, depth) with forks under their parents; a circle starts a family.
+
+    ``lineage`` are the (fork, parent) of which both are listed, the newest fork first.
+    """
+    parents = {session: parent for session, parent in lineage if session != parent}
     children: dict[str, list[str]] = {}
-    for session, parent in newest_first:
-        if parent in here and parent is not None and parent != session:
-            children.setdefault(parent, []).append(session)
-    parents = {session: parent for session, parent in newest_first if parent in here and parent != session}
-    ordered: list[tuple[str, int]] = []
+    for session, parent in parents.items():
+        children.setdefault(parent, []).append(session)
     placed: set[str] = set()
-    for session, _ in newest_first:
+    for session in newest_first:
         if session in placed:
             continue
         root, way = session, {session}
@@ -583,15 +592,14 @@ def family_order(newest_first: Sequence[tuple[str, str | None]]) -> list[tuple[s
             if one in placed:
                 continue
             placed.add(one)
-            ordered.append((one, depth))
+            yield one, depth
             waiting += [(child, depth + 1) for child in reversed(children.get(one, []))]
-    return ordered
 
 
 def _totals(db: sqlite3.Connection) -> FolderTotals:
     once = db.execute(
         "SELECT total(messages), total(turns), total(errors), total(tool_calls), total(reported), total(answers), "
-        "sum(input), sum(cached), sum(output), sum(reasoning), sum(total) FROM activity"
+        "sum(input), sum(cached), sum(output), sum(reasoning), sum(total) FROM once"
     ).fetchone()
     files = db.execute(
         "SELECT count(*), total(parent IS NOT NULL), total(messages), sum(total), total(offset), "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 
@@ -65,7 +66,7 @@ def test_what_another_catalog_read_first_is_seen_too(watched):
 def test_a_question_that_failed_loses_nothing_that_was_told(watched, monkeypatch):
     write(watched.folder / "c.jsonl", LIGHTHOUSES)
     with monkeypatch.context() as broken:
-        broken.setattr(Catalog, "_read", lambda self, db, sessions: (_ for _ in ()).throw(MemoryError))
+        broken.setattr(Catalog, "_read", lambda self, *given: (_ for _ in ()).throw(MemoryError))
         with pytest.raises(MemoryError):
             watched.list()
 
@@ -84,6 +85,19 @@ def test_a_catalog_that_was_made_anew_looks_at_all_files(tmp_path):
         file.unlink()
     assert counts(made) == {"a": 1}
     made.close()
+
+
+def test_what_was_written_last_is_read_first(tmp_path):
+    for number in range(100):
+        os.utime(write(tmp_path / f"s{number:03}.jsonl", LIGHTHOUSES), (number, number))
+    shared, reader = Catalog(tmp_path), Catalog(tmp_path)
+    first: list[str] = []
+
+    with shared.as_known():
+        reader.refresh(lambda done, todo: first.extend(shared.ids(parse("")) if not first else []))
+
+    assert sorted(first) == [f"s{number:03}" for number in range(36, 100)]
+    reader.close()
 
 
 def test_while_a_folder_is_read_behind_the_answers_are_of_what_was_read(tmp_path):
