@@ -28,6 +28,8 @@ def open_to_read(path: Path) -> int:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise StorageError(path, "a symbolic link, which is never followed", "Replace it by the file.") from error
+        if error.errno == errno.ENXIO:  # a socket
+            raise StorageError(path, "not a regular file", "Move it out of the folder.") from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -101,6 +103,8 @@ def _cut_back(descriptor: int, size: int, added: int) -> None:
 
 
 def _refused(path: Path, error: OSError) -> SessionError:
+    if path.name.startswith(".") and path.name.endswith(".tmp"):  # a person is told of the file that it is to become
+        path = path.with_name(path.name[1:].rsplit(".", 3)[0])
     if error.errno == errno.ELOOP:
         return StorageError(path, "a symbolic link, which is never followed", "Replace it by the file.")
     return StorageError(path, f"cannot be written ({error.strerror or error})")

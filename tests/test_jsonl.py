@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sessions_lib import disk, jsonl
+from sessions_lib.checks import repair
 from sessions_lib.errors import InvalidMessage, StorageError
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
 
@@ -325,11 +327,30 @@ def test_a_symbolic_link_is_neither_read_nor_written(tmp_path: Path) -> None:
     assert secret.read_text() == "top secret\n"
 
 
-def test_a_pipe_or_folder_is_no_file_to_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.jsonl")
+def test_a_pipe_a_socket_or_a_folder_is_no_file_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's address is short
+    os.mkfifo("pipe.jsonl")
+    Path("folder.jsonl").mkdir()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind("socket.jsonl")
+    listening.close()
 
-    with pytest.raises(StorageError, match="not a regular file"):
-        jsonl.read(tmp_path / "pipe.jsonl")
+    for name in ("pipe", "folder", "socket"):
+        with pytest.raises(StorageError, match="not a regular file"):
+            jsonl.read(tmp_path / f"{name}.jsonl")
+        with pytest.raises(StorageError):
+            jsonl.append(tmp_path / f"{name}.jsonl", [TALLER], create=True)
+        with pytest.raises(StorageError, match="not a regular file"):
+            repair(tmp_path, name, write=True)
+
+
+def test_a_disk_that_refuses_a_new_file_is_told_with_the_name_it_was_to_have(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250)
+
+    with pytest.raises(StorageError) as told:
+        disk.replace(path, b"its hidden sibling has a name that is too long")
+
+    assert str(told.value).startswith(f"{path}: cannot be written (File name too long)")
 
 
 FULL_DISK = """
