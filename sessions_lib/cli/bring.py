@@ -61,7 +61,8 @@ def bring(
         _print_total(done, dry_run)
     if stopped.is_set() and done[-1].done < done[-1].total:
         raise SessionError("Stopped. Import again, and it goes on from there.")
-    if any(step.error and step.was_named for step in done) or not any(step.result for step in done):
+    brought = {place for step in done if step.result for place in (step.source, *step.source.parents)}
+    if not brought.issuperset(sources) or any(step.error and step.was_named for step in done):
         raise SessionError("Not everything that was named could be imported; see above.")
 
 

@@ -168,8 +168,9 @@ def _read(source: Source, forced: str | None) -> tuple[list[Imported], ImportRep
             why = f"{type(error).__name__}: {error}"[:200]
             raise ImportRefused(source.label, f"it could not be understood ({why})") from error
     if not found:
+        listed = ", ".join(f"{name}: {count:,}" for name, count in report.skipped.most_common(5))
         what = f"{kind.found}, but holds no conversation" if kind.format else kind.found
-        raise ImportRefused(source.label, what)
+        raise ImportRefused(source.label, f"{what} ({listed})" if listed else what)
     report.sessions = len(found)
     report.messages = sum(len(one.messages) for one in found)
     return found, report

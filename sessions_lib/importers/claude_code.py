@@ -11,6 +11,7 @@ A file is a tree of records by ``uuid`` and ``parentUuid``:
 * A rewind leaves real branches: one session each. ``forkedFrom`` names the session a file was copied from.
 * Sub-agents (``isSidechain``), inline or in their own file, become sessions of their own: ``subagent_of`` in their
   metadata names the caller, and they are tagged ``sub-agent``.
+* What ``claude -p --output-format stream-json`` prints is read too: no parents, ``session_id``, ``parent_tool_use_id``.
 
 Message ids are ``cc_`` and the API's message id (answers) or the record's ``uuid``, so copies share identities.
 """
@@ -25,7 +26,7 @@ from sessions_lib.content import Message
 from sessions_lib.importers import claude_blocks
 from sessions_lib.importers.branches import Branch, branches, without_cycles
 from sessions_lib.importers.claude_line import messages_of
-from sessions_lib.importers.claude_records import Facts, Node, Record, facts_of, node_of
+from sessions_lib.importers.claude_records import Facts, Node, Record, facts_of, is_side, node_of
 from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, common, word
 from sessions_lib.importers.source import Records, Source
 
@@ -38,7 +39,7 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     for number, record in listed:
         node = node_of(record, number, report)
         if node is not None:
-            (side if record.get("isSidechain") is True else main).append(node)
+            (side if is_side(record) else main).append(node)
     facts = facts_of(listed, source)
     is_agent_file = bool(side) and not any(_says(main))
     found: list[Imported] = []
@@ -173,7 +174,7 @@ def _agents(
     group_of: dict[str, str] = {}
     for node in side:
         record = node.record
-        name = record.get("agentId")
+        name = record.get("agentId") or record.get("parent_tool_use_id")
         if not isinstance(name, str):
             above = group_of.get(word(record.get("parentUuid")))
             name = above or ("" if is_own_file and groups else str(record.get("uuid") or f"line{node.line}"))
@@ -191,8 +192,9 @@ def _agents(
         key = f"claude-code:{facts.session}:agent:{name}"
         prompt = content.text(messages[0]).strip()
         parent: dict[str, Any] = {"key": f"claude-code:{facts.session}"}
-        if (call := prompts.get(prompt)) is not None:
-            parent["tool_call_id"] = call
+        caller = word(nodes[0].record.get("parent_tool_use_id")) or prompts.get(prompt)
+        if caller:
+            parent["tool_call_id"] = caller
         found.append(
             Imported(
                 key=key,

@@ -57,6 +57,11 @@ def node_of(record: Record, line: int, report: ImportReport) -> Node | None:
     return Node(record, line, "nothing") if isinstance(record.get("uuid"), str) else None
 
 
+def is_side(record: Record) -> bool:
+    """True for a line of a sub-agent."""
+    return record.get("isSidechain") is True or isinstance(record.get("parent_tool_use_id"), str)
+
+
 def _queued(record: Record) -> list[Any] | None:
     """The blocks of a prompt that was typed while an answer ran and was handed over in its middle."""
     attached = record.get("attachment")
@@ -131,7 +136,7 @@ def facts_of(listed: Sequence[tuple[int, Record]], source: Source) -> Facts:
     session = None
     misses = True
     for _, record in listed:
-        told = record.get("sessionId")
+        told = record.get("sessionId") or record.get("session_id")
         if told != session and isinstance(told, str) and told:
             session = told
             sessions.append(told)

@@ -1,7 +1,8 @@
 """Codex: ``~/.codex/sessions/YYYY/MM/DD/rollout-….jsonl``, its three generations.
 
-Until autumn 2025 the items stand bare behind a header; then each is wrapped in ``response_item``; and the screen's view
-(``event_msg``) stands beside them, or alone. A text that stands in both is taken once.
+Until autumn 2025 the items stand bare behind a header (in the very first version in one JSON document: ``{"session",
+"items"}``); then each is wrapped in ``response_item``; and the screen's view (``event_msg``) stands beside them, or
+alone. A text that stands in both is taken once.
 
 * One message an answer: reasoning, then text, then calls; a text behind calls, or behind a text, starts another.
 * Injected items (developer rules, environment, AGENTS.md) are counted, never prompts: one is injected if it is wrapped
@@ -32,13 +33,14 @@ Record = dict[str, Any]
 
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
     """The conversation in a rollout, then the turns that were rolled back, each as a branch."""
-    lines = [(number, _wrapped(record)) for number, record in records.lines]
+    listed = _listed(records)
+    lines = [(number, _wrapped(record)) for number, record in listed]
     metas = [record["payload"] for _, record in lines if record["type"] == "session_meta"]
     meta: Record = metas[0] if metas else {}
     thread = content.as_text(meta.get("id")) or source.name.rsplit(".", 1)[0]
     parent, is_agent = _parent(meta)
     ancestors = [content.as_text(other.get("id")) for other in metas if other.get("id") not in (None, meta.get("id"))]
-    base = base_of(source, meta, [record for _, record in records.lines], report)
+    base = base_of(source, meta, [record for _, record in listed], report)
     if base is not None:
         parent = base.thread if base.thread != thread else None
     seed = base.root if base is not None else ancestors[-1] if ancestors else (parent or thread)
@@ -50,6 +52,16 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
         reader.take(record, number)
     reader.finish()
     return _imported(reader, meta, thread, parent, is_agent)
+
+
+def _listed(records: Records) -> list[tuple[int, Record]]:
+    if not records.is_document and not (len(records.lines) == 1 and isinstance(records.first.get("items"), list)):
+        return records.lines
+    document = records.document if records.is_document else records.first
+    header = document.get("session") if isinstance(document, dict) else None
+    items = document.get("items") if isinstance(document, dict) else None
+    listed = [header if isinstance(header, dict) else {}, *(items if isinstance(items, list) else [])]
+    return [(number, record) for number, record in enumerate(listed) if isinstance(record, dict)]
 
 
 def _imported(reader: Reader, meta: Record, thread: str, parent: str | None, is_agent: bool) -> list[Imported]:

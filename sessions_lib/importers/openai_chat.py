@@ -2,7 +2,8 @@
 
 * ``{"forkbook": 1, "id", "meta", "messages"}``, what our JSON export writes: messages and metadata come back equal.
 * JSONL with one message a line, our own (metadata beside it is read too) or any other tool's.
-* A JSON list of messages, an object with ``messages`` (or ``traj``), or a list of such objects: one session each.
+* A JSON list of messages, an object with ``messages`` (or ``history`` and the like), or a list of such objects: one
+  session each.
 * Fine-tuning JSONL: one ``{"messages": […]}`` a line; its other keys are kept in the metadata under ``example``.
 
 Messages are stored without a change: unknown keys, ``null``, missing and empty stay apart, and none gets an id or a
@@ -17,6 +18,7 @@ from typing import Any
 from sessions_lib import messages, times
 from sessions_lib.content import Message
 from sessions_lib.importers.imported import Imported, ImportReport
+from sessions_lib.importers.recognise import MESSAGE_LISTS, messages_in
 from sessions_lib.importers.source import Records, Source
 
 # Made anew for the new session, or about this folder only.
@@ -47,10 +49,9 @@ def _document(document: Any, source: Source, report: ImportReport) -> list[Impor
 
 
 def _listed(item: Mapping[str, Any]) -> list[Any] | None:
-    for key in ("messages", "traj"):
-        if isinstance(item.get(key), list):
-            return list(item[key])
-    return None
+    if isinstance(item.get("messages"), list):
+        return list(item["messages"])
+    return messages_in(item)
 
 
 def _good(items: Sequence[Any], report: ImportReport) -> list[Message]:
@@ -72,7 +73,7 @@ def _many(items: Sequence[Any], source: Source, report: ImportReport) -> list[Im
         if "forkbook" in item:
             found.append(_one(said, meta, item.get("id"), source))
             continue
-        rest = {key: value for key, value in item.items() if key not in ("messages", "traj", "meta", "title", "id")}
+        rest = {key: value for key, value in item.items() if key not in (*MESSAGE_LISTS, "meta", "title", "id")}
         own = item.get("id") if isinstance(item.get("id"), str) else None
         title = item.get("title") if isinstance(item.get("title"), str) else meta.get("title")
         found.append(_one(said, {**meta, "title": title, **({"example": rest} if rest else {})}, own, source))

@@ -35,6 +35,7 @@ ALIASES = {
     "chatgpt-export": "chatgpt",
     "json": "forkbook",
 }
+MESSAGE_LISTS = ("messages", "traj", "conversation", "history", "trajectory", "dialog")
 _LOOKED_AT = 400  # records looked at; a session's kind shows long before
 
 _CLAUDE_TYPES = frozenset(
@@ -131,6 +132,8 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
         return Kind("", "a claude.ai export", "chat_messages and their content blocks, one session a conversation")
     if any("mapping" in item for item in items):
         return Kind("chatgpt", TOOLS["chatgpt"])
+    if any("conversation_id" in item and ("is_anonymous" in item or "rating" in item) for item in items):
+        return _CHATGPT_REST
     if any(isinstance(item.get("conversations"), list) for item in items):
         return _SHAREGPT
     if any(_is_open_webui(item) for item in items):
@@ -139,7 +142,7 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
         return Kind("", "a prompt log of Gemini CLI, not a session")
     if any(item.get("type") in ("function_call", "function_call_output") and "role" not in item for item in items):
         return _RESPONSES
-    if any(_has_messages(item.get("messages")) or _has_messages(item.get("traj")) for item in items):
+    if any(messages_in(item) is not None for item in items):
         return Kind("openai-chat", TOOLS["openai-chat"])
     if any(_is_message(item) for item in items):
         return Kind("openai-chat", TOOLS["openai-chat"])
@@ -147,6 +150,7 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
 
 
 _RESPONSES = Kind("", "a list of OpenAI Responses items", "join its function calls and outputs to messages")
+_CHATGPT_REST = Kind("", "a part of a ChatGPT export without conversations")
 _GEMINI = Kind("", "a Gemini CLI session", "turn its toolCalls, thoughts and tokens into messages")
 _SHAREGPT = Kind("", "ShareGPT training data", "its from/value pairs name no tool-call ids; they would be made up")
 _OPEN_WEBUI = Kind("", "an Open WebUI chat", "walk its history.messages tree by parentId, one session a leaf")
@@ -159,6 +163,8 @@ def _object(value: Mapping[str, Any], source: Source) -> Kind:
         return Kind("claude-code", TOOLS["claude-code"])
     if "mapping" in value and isinstance(value["mapping"], Mapping):
         return Kind("chatgpt", TOOLS["chatgpt"])
+    if isinstance(value.get("session"), Mapping) and isinstance(value.get("items"), list):
+        return Kind("codex", TOOLS["codex"])
     if isinstance(value.get("chat_messages"), list):
         return Kind("", "a claude.ai export", "chat_messages and their content blocks, one session a conversation")
     if _is_open_webui(value):
@@ -173,10 +179,10 @@ def _object(value: Mapping[str, Any], source: Source) -> Kind:
             return Kind("", "a LibreChat export", "walk its nested children or parentMessageId, one session a leaf")
         if any(isinstance(m, Mapping) and m.get("type") in ("gemini", "user", "info") for m in messages):
             return _GEMINI
-        if _has_messages(messages):
-            return Kind("openai-chat", TOOLS["openai-chat"])
-    if _has_messages(value.get("traj")):
+    if messages_in(value) is not None:
         return Kind("openai-chat", TOOLS["openai-chat"])
+    if {"user_settings", "chatgpt_plus_user", "export_files"} & value.keys() or _names_assets(value):
+        return _CHATGPT_REST
     if isinstance(value.get("output"), list) and value.get("object") == "response":
         return _RESPONSES
     if isinstance(value.get("entries"), list) and any(
@@ -192,6 +198,16 @@ def _is_open_webui(value: Mapping[str, Any]) -> bool:
     chat = value.get("chat") if isinstance(value.get("chat"), Mapping) else value
     history = chat.get("history") if isinstance(chat, Mapping) else None
     return isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping)
+
+
+def messages_in(value: Mapping[str, Any]) -> list[Any] | None:
+    """The list of messages in an object, under any of the names that tools give it; ``None`` if there is none."""
+    return next((list(value[key]) for key in MESSAGE_LISTS if _has_messages(value.get(key))), None)
+
+
+def _names_assets(value: Mapping[str, Any]) -> bool:
+    names = list(value)[:20]
+    return bool(names) and all(name.startswith(("file-", "file_")) and isinstance(value[name], str) for name in names)
 
 
 def _has_messages(value: Any) -> bool:
@@ -224,7 +240,17 @@ def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
         return Kind("", "a prompt history of Codex, not a session")
     if any("conversations" in record for record in records):
         return _SHAREGPT
-    if any(_has_messages(record.get("messages")) for record in records):
+    if any({"thread_name", "updated_at"} <= record.keys() for record in records):
+        return Kind("", "Codex's list of threads, not a session")
+    if any("preferred_output" in record for record in records):
+        return Kind("", "OpenAI preference data", "one session for each of the two outputs, linked as forks")
+    if any("custom_id" in record and ("body" in record or "response" in record) for record in records):
+        return Kind("", "an OpenAI batch file", "join each request's messages to the answer in the output file")
+    if any({"prompt", "completion"} <= record.keys() and "role" not in record for record in records):
+        return Kind("", "old fine-tuning data (prompt and completion)", "know the roles, which it does not name")
+    if any(record.get("object") in ("chat.completion", "chat.completion.chunk") for record in records):
+        return Kind("", "a Chat Completions response", "the request it answers, which it does not hold")
+    if any(messages_in(record) is not None for record in records):
         return Kind("openai-finetune", TOOLS["openai-finetune"])
     messages = [record for record in records if _is_message(record)]
     if messages:

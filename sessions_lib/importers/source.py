@@ -30,7 +30,7 @@ SQLITE = b"SQLite format 3\x00"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or ``member`` of the zip ``path``; ``asked`` is true if a person named it, false if a folder held it."""
+    """A file, or ``member`` of the zip ``path``; ``asked`` is true if a person named the file itself."""
 
     path: Path
     member: str | None = None
@@ -236,7 +236,7 @@ def find(paths: list[Path]) -> Iterator[Source | ImportRefused]:
         elif not path.exists():
             yield ImportRefused(path, "there is no such file or folder")
         elif zipfile.is_zipfile(path):
-            yield from _in_zip(path, asked=True)
+            yield from _in_zip(path)
         else:
             yield Source(path)
 
@@ -247,7 +247,7 @@ def _in_folder(folder: Path) -> Iterator[Source | ImportRefused]:
         if path.suffix.lower() == ".zip":
             if zipfile.is_zipfile(path):
                 found = True
-                yield from _in_zip(path, asked=False)
+                yield from _in_zip(path)
         elif _is_wanted(path.name):
             found = True
             yield Source(path, asked=False)
@@ -275,7 +275,7 @@ def _is_wanted(name: str) -> bool:
     return lower.endswith(_EXTENSIONS) and not lower.endswith(".meta.json") and not lower.startswith(".")
 
 
-def _in_zip(path: Path, *, asked: bool) -> Iterator[Source | ImportRefused]:
+def _in_zip(path: Path) -> Iterator[Source | ImportRefused]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if _is_wanted(name.rsplit("/", 1)[-1])]
@@ -286,4 +286,4 @@ def _in_zip(path: Path, *, asked: bool) -> Iterator[Source | ImportRefused]:
         yield ImportRefused(path, "a zip without a .jsonl or .json file")
     for name in names:
         if not name.startswith("__MACOSX/"):
-            yield Source(path, name, asked)
+            yield Source(path, name, asked=False)

@@ -19,7 +19,11 @@ from tests.importers.files import claude, write_lines
     [
         ("empty.jsonl", "", "an empty file"),
         ("blank.jsonl", " \n\n", "an empty file"),
-        ("array.json", '[{"title":"x","mapping":{}}]', "looks like ChatGPT export, but holds no conversation"),
+        (
+            "array.json",
+            '[{"title":"x","mapping":{}}]',
+            "looks like ChatGPT export, but holds no conversation (conversation without messages: 1)",
+        ),
         ("text.txt", "hello\n", "a text file, not JSON"),
         ("list.json", "[]", "an empty JSON list"),
         ("numbers.jsonl", "1\n2\n", "JSON without any object"),
