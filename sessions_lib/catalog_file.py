@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 9
+VERSION = 10
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -67,6 +67,10 @@ CREATE TABLE activity(
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER,
   PRIMARY KEY(session, untimed, quarter, model)) WITHOUT ROWID;
+CREATE TABLE once(
+  session INTEGER PRIMARY KEY, messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
+  input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
+  tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER);
 CREATE INDEX activity_copies ON activity(session) WHERE copies>0;
 CREATE TABLE terms(list INTEGER PRIMARY KEY AUTOINCREMENT, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');

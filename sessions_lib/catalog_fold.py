@@ -30,6 +30,8 @@ _COPIES, _AGAIN = 12, 13
 _MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 19)})"
 _ACTIVITY = f"INSERT OR REPLACE INTO activity VALUES({', '.join('?' * (4 + len(SUMS)))})"
 
+_ONCE = f"INSERT OR REPLACE INTO once VALUES({', '.join('?' * (1 + len(SUMS)))})"
+
 Call = list[Any]  # a row of ``calls``: session, message, position, id, name, result, error, effect, duration_ms
 Sums = list[Any]
 Key = tuple[int | None, str]  # quarter (None: no time is known), model
@@ -223,8 +225,17 @@ class Fold:
             db.executemany("INSERT OR REPLACE INTO calls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", self.calls)
 
     def write_activity(self, db: sqlite3.Connection) -> None:
-        """Add the sums to those that are stored. Messages without a time count when their session was last active."""
+        """Add the sums to those that are stored, and those of all of them to ``once``.
+
+        Messages without a time count when their session was last active.
+        """
         row, made = self.row, []
+        once = [_sum(column) for column in zip(*self.activity.values(), strict=True)] or _nothing()
+        if self.first_new and (
+            stored := db.execute(f"SELECT {', '.join(SUMS)} FROM once WHERE session=?", (row.n,)).fetchone()
+        ):
+            once = [_plus(a, b) for a, b in zip(once, stored, strict=True)]
+        db.execute(_ONCE, (row.n, *once))
         whenever = (row.last_active or 0) // QUARTER_US
         if self.first_new:
             for model, *stored in db.execute(

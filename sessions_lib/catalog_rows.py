@@ -315,7 +315,7 @@ def _write_names(db: sqlite3.Connection, row: Row) -> None:
 def _remove_messages(db: sqlite3.Connection, row: Row) -> set[int]:
     """Take the messages of a session out; the sessions whose copies of them count from now on."""
     db.execute("UPDATE facts SET value=value+? WHERE name='dead_rows'", (row.indexed,))
-    for table in ("messages", "calls", "activity"):
+    for table in ("messages", "calls", "activity", "once"):
         db.execute(f"DELETE FROM {table} WHERE session=?", (row.n,))
     return catalog_copies.remove(db, row.n)
 

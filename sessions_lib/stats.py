@@ -74,17 +74,12 @@ def figures(catalog: Catalog, asked: Query = ALL) -> Figures:
     """The figures of what ``asked`` chooses."""
 
     def count(db: sqlite3.Connection) -> Figures:
-        where, values = _activity(catalog, db, asked)
-        found = db.execute(
-            f"SELECT count(DISTINCT s.n), count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), {_SUMS} "
-            f"FROM activity a JOIN sessions s ON s.n=a.session WHERE {where}",
-            values,
+        where, values = _spent(catalog, db, asked)
+        *found, again = db.execute(
+            f"SELECT {_SUMS}, sum(a.again) {_from(where, asked)} WHERE {where}", values
         ).fetchone()
-        counts = dict(zip((*COUNTS, *TOKENS), found[2:], strict=True))
+        counts = dict(zip((*COUNTS, *TOKENS), found, strict=True))
         about, bounds = _said(catalog, db, asked)
-        again = db.execute(
-            f"SELECT sum(m.total) FROM messages m JOIN sessions s ON s.n=m.session WHERE m.counts=0 AND {about}", bounds
-        ).fetchone()[0]
         waits = db.execute(
             "SELECT m.first_token_ms FROM messages m JOIN sessions s ON s.n=m.session "
             f"WHERE m.first_token_ms IS NOT NULL AND m.counts=1 AND {about}",
@@ -228,11 +223,10 @@ def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, spl
 
     def read(db: sqlite3.Connection) -> list[Any]:
         where, values = _activity(catalog, db, asked)
-        ends = db.execute("SELECT min(quarter), max(quarter) FROM activity").fetchone()
-        day = _day_number(zone, *ends) if ends[0] is not None else "0"
+        day = _day_number(zone, found) if (found := _days(db)) else "0"
         return db.execute(
             f"SELECT {day}, {name}, count(DISTINCT a.session), {_SUMS} "
-            f"FROM activity a JOIN sessions s ON s.n=a.session {join} WHERE {where} GROUP BY 1, 2",
+            f"{_from(where, asked, by_day=True)} {join} WHERE {where} GROUP BY 1, 2",
             values,
         ).fetchall()
 
@@ -266,12 +260,15 @@ def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
 
     def read(db: sqlite3.Connection) -> list[Any]:
         where, values = _activity(catalog, db, asked)
+        whole = split == "tag" and asked.since is None and asked.until is None
+        # By tag and over all days, a session has one row of sums, so none is met twice.
+        table, each = ("once", "") if whole else ("activity", "DISTINCT ")
         answered = " AND a.answers>0" if split == "model" else ""
         return db.execute(
-            f"SELECT {name} AS name, count(DISTINCT s.n), "
-            "count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), "
-            f"count(DISTINCT CASE WHEN s.verdict='won' THEN s.n END), {_SUMS} "
-            f"FROM activity a JOIN sessions s ON s.n=a.session {join} WHERE {where}{answered} GROUP BY 1",
+            f"SELECT {name} AS name, count({each}s.n), "
+            f"count({each}CASE WHEN s.parent IS NOT NULL THEN s.n END), "
+            f"count({each}CASE WHEN s.verdict='won' THEN s.n END), {_SUMS} "
+            f"FROM {table} a JOIN sessions s ON s.n=a.session {join} WHERE {where}{answered} GROUP BY 1",
             values,
         ).fetchall()
 
@@ -292,8 +289,9 @@ def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
 
     def read(db: sqlite3.Connection) -> tuple[list[Any], list[Any]]:
         where, values = _activity(catalog, db, asked)
+        table = "once" if asked.since is None and asked.until is None else "activity"
         spent = db.execute(
-            "SELECT s.id, sum(a.turns), sum(a.total), sum(a.answers) FROM activity a JOIN sessions s ON s.n=a.session "
+            f"SELECT s.id, sum(a.turns), sum(a.total), sum(a.answers) FROM {table} a JOIN sessions s ON s.n=a.session "
             f"WHERE {where} GROUP BY s.n",
             values,
         ).fetchall()
@@ -375,14 +373,25 @@ def _without_days(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tup
     return _sessions(catalog, db, replace(asked, since=None, until=None))
 
 
-def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
-    """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``."""
+def _spent(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``, copies among it."""
     where, values = _without_days(catalog, db, asked)
-    where = f"{where} AND a.messages>0"  # others have copies only
     for sign, bound in ((">=", to_us(asked.since)), ("<", to_us(asked.until))):
         if bound is not None:
             where, values = f"{where} AND a.quarter{sign}?", (*values, bound // QUARTER_US)
     return where, values
+
+
+def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
+    """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``, each message once."""
+    where, values = _spent(catalog, db, asked)
+    return f"{where} AND a.messages>0", values
+
+
+def _from(where: str, asked: Query, *, by_day: bool = False) -> str:
+    """The tables behind ``where``: over all days one row a session is enough, and all sessions need no look at them."""
+    table = "activity" if by_day or asked.since or asked.until else "once"
+    return f"FROM {table} a" + (" JOIN sessions s ON s.n=a.session" if "s." in where else "")
 
 
 def _said(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
@@ -400,7 +409,7 @@ def _split(split: str | None) -> tuple[str, str]:
     if split == "model":
         return f"CASE WHEN a.model='' THEN '{NO_MODEL}' ELSE a.model END", ""
     if split == "tag":
-        tags = "LEFT JOIN names t ON t.kind='label' AND t.session=s.n"
+        tags = "LEFT JOIN names t ON t.kind='label' AND t.session=a.session"
         return "coalesce(t.name, '')", tags
     return "''", ""
 
@@ -410,22 +419,29 @@ def _spelling(catalog: Catalog) -> dict[str, str]:
     return {**{metadata.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
 
 
-def _day_number(zone: tzinfo | None, first: int, last: int) -> str:
-    """The ordinal of the day in ``zone`` as SQL over ``a.quarter``: one offset between clock changes."""
+def _day_number(zone: tzinfo | None, days: Sequence[int]) -> str:
+    """The ordinal of the day in ``zone`` as SQL over ``a.quarter``, which lies in one of ``days`` (UTC, ascending)."""
     changes: list[tuple[int, int]] = []  # the quarter an offset starts at, and the offset in quarters
-    for quarter in range(first, last + 97, 96):
-        offset = _offset(zone, quarter)
-        if changes and changes[-1][1] != offset:
-            low, high = quarter - 96, quarter
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (low, middle) if _offset(zone, middle) == offset else (middle, high)
-            changes.append((high, offset))
-        elif not changes:
-            changes.append((quarter, offset))
+    for day in days:
+        low, high = day * 96, day * 96 + 95
+        for quarter in (low, high):
+            offset = _offset(zone, quarter)
+            if changes and changes[-1][1] != offset and quarter == high:
+                while high - low > 1:
+                    middle = (low + high) // 2
+                    low, high = (low, middle) if _offset(zone, middle) == offset else (middle, high)
+                changes.append((high, offset))
+            elif not changes or changes[-1][1] != offset:
+                changes.append((quarter, offset))
     cases = "".join(f"WHEN a.quarter>={quarter} THEN {offset} " for quarter, offset in reversed(changes))
     # Counted from the year 1, so that SQLite's division, which rounds towards zero, always rounds down.
     return f"(a.quarter + CASE {cases}ELSE {changes[0][1]} END + {96 * UNIX_DAY}) / 96"
+
+
+def _days(db: sqlite3.Connection) -> list[int]:
+    """The days since 1970 (UTC) with a message."""
+    found = db.execute(f"SELECT DISTINCT (quarter + {96 * UNIX_DAY}) / 96 FROM activity ORDER BY 1")
+    return [day - UNIX_DAY for (day,) in found]
 
 
 def _offset(zone: tzinfo | None, quarter: int) -> int:
