@@ -1,8 +1,9 @@
 """Markdown that Streamlit may draw: a model's text with everything in it shown as typed that could load, run or vanish.
 
 Streamlit's Markdown loads remote images, sets ``$x$`` as mathematics, colours ``:red[x]``, turns ``:smile:`` and
-``:material/home:`` into pictures and a ``mermaid`` block into a diagram. ``safe_markdown`` keeps headings, lists,
-tables, links, emphasis and code, and shows all of these, images and HTML as they were typed.
+``:material/home:`` into pictures, a lone ``->`` or ``>=`` into a typographer's sign and a ``mermaid`` block into a
+diagram. ``safe_markdown`` keeps headings, lists, tables, links, emphasis and code, and shows all of these, images and
+HTML as they were typed.
 
 How: the text is read once, from left to right, and written anew so that our reading is the only one possible. Every
 fenced block is written at the margin inside a fence longer than any run of backticks in the text; every backtick that
@@ -26,6 +27,13 @@ _LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,30}")
 # The two pictures that are put in after Markdown was read, where no escape holds; a word joiner (no width) parts them.
 _PICTURE = re.compile(r":(?=streamlit:|material_\w+:)")
 _JOINER = "\u2060"
+# What becomes another sign where it stands alone, after Markdown was read too: -> <- <-> -- >= <= ~=
+_TYPOGRAPHY = re.compile(
+    r"(?<![^\s*_`~\[|])"
+    r"(?:(\\?<|&lt;)(?:\\?-(?:\\?>|&gt;)?|\\?=)|(\\?-)(?:\\?>|&gt;|\\?-)|(\\?>|&gt;|\\?~)\\?=)"
+    r"(?![^\s*_`~\]|])"
+)
+_RULE = re.compile(r"[\s|:>-]*")  # a line of a table or under a heading: its hyphens are not text
 _CODE_PICTURE = re.compile(r":(?=streamlit:|material[_/])")
 _COLON_PAIR = re.compile(r":[\w+-]+:")
 _SHORTCODE = re.compile(r":(?!material/|streamlit:)[\w+-][\w+-]*:")
@@ -52,6 +60,8 @@ def safe_label(text: str, limit: int | None = None) -> str:
     if limit is not None and len(line) > limit:
         line = line[: limit - 1].rstrip() + "…"
     line = _PICTURE.sub(":" + _JOINER, line)
+    joints = _joints(line, 0, len(line))
+    line = "".join(_JOINER + char if at in joints else char for at, char in enumerate(line)) if joints else line
     return "".join("\\" + char if char in _PUNCTUATION else char for char in line)
 
 
@@ -184,7 +194,10 @@ def _plain(line: str, start: int, end: int) -> str:
     """The part of ``line`` that is no code, with all that Streamlit would interpret escaped."""
     written = []
     position = start
+    joints = set() if _RULE.fullmatch(line) else _joints(line, start, end)
     while position < end:
+        if position in joints:
+            written.append(_JOINER)
         char = line[position]
         following = line[position + 1] if position + 1 < end else ""
         if char == "\\" and following in _PUNCTUATION:
@@ -204,11 +217,20 @@ def _plain(line: str, start: int, end: int) -> str:
     return "".join(written)
 
 
+def _joints(line: str, start: int, end: int) -> set[int]:
+    """Where a joiner goes, so that no two signs of ``line`` become one."""
+    return {found.end(found.lastindex or 0) for found in _TYPOGRAPHY.finditer(line, start, end)}
+
+
 def _escaped(char: str, following: str, line: str, position: int) -> str:
     if char == "$":
         return "\\$"
     if char == "<":
         return "&lt;"
+    if char == ">" and following == "=":  # at the start of a line it would be a quotation
+        return "\\>"
+    if char == "~" and following != "~" and line[position - 1 : position] != "~":  # one alone is no mark
+        return "\\~"
     if char == "[" and line[position - 1 : position] == "!":
         return "\\["
     if char == "/" and line[max(0, position - 9) : position] == ":material":

@@ -301,6 +301,16 @@ def test_what_a_message_holds_is_shown_and_nothing_of_it_runs_or_loads(notebook)
     assert page.locator(".katex").count() == 0
 
 
+def test_arrows_and_comparisons_in_an_answer_stay_what_they_are(notebook):
+    said = "Go a -> b <- c, x >= 2 -- not H~2~O."
+    write(notebook.folder / "signs.jsonl", LIGHTHOUSES, {"role": "assistant", "content": said})
+
+    page = notebook.open("/chat?session=signs")
+
+    drawn = page.get_by_test_id("stMarkdownContainer").filter(has_text="not H").first
+    assert drawn.inner_text().replace("\u2060", "") == said
+
+
 @pytest.mark.parametrize(
     "typed",
     [
