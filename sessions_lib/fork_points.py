@@ -14,8 +14,8 @@ import sqlite3
 from sessions_lib import calls, jsonl
 from sessions_lib.catalog import Catalog
 from sessions_lib.folders import SUFFIX
+from sessions_lib.forking import ForkPoint
 from sessions_lib.messages import has_id
-from sessions_lib.session import ForkPoint
 
 _WINDOW = 64  # messages parsed before the fork point; a step with more tool results is left to Session.fork
 _Window = tuple[int, int, int, int, str]  # messages of the session, first message, its start, the end, the title

@@ -23,21 +23,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, disk, documents, jsonl, locks, merging, messages, metadata, names, times, trash
+from sessions_lib import calls, disk, documents, forking, jsonl, locks, merging, messages, metadata, names, times, trash
 from sessions_lib.content import Message
 from sessions_lib.errors import (
-    ForkPointForbidden,
     InvalidMessage,
     SessionError,
     SessionNotFound,
     StorageError,
 )
-from sessions_lib.folders import SUFFIX, claim, ids_in
+from sessions_lib.folders import SUFFIX, ids_in
+from sessions_lib.forking import ForkPoint
 from sessions_lib.jsonl import DamagedLine
 from sessions_lib.line import as_told
 
 _META_WAIT_S = 20.0  # nobody holds this lock for longer than a write, but many may want it at once
-_INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +51,6 @@ class Report:
     repaired: list[DamagedLine] = field(default_factory=list)
     left_out: int = 0
     metadata: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ForkPoint:
-    """A point where a fork is allowed, found without reading the whole file.
-
-    ``at`` messages, the ``size`` in bytes of their lines, the id of the last one, how many messages stand behind it,
-    and the parent's display title.
-    """
-
-    at: int
-    size: int
-    message_id: str
-    left_out: int
-    title: str
 
 
 class Session:
@@ -359,64 +343,24 @@ class Session:
         session's ``report`` says what was left out. Never waits: a running session can be forked.
         """
         self.refresh()
-        at = self._checked_fork_point(at)
-        message_id = messages.identities(self.messages[:at])[-1] if at else None
-        meta = self._fork_meta(at, message_id, title or f"{self.title} · from message {at}")
-        if self._folder is None:
-            child = self._fork_in_memory(new_id, at, meta)
-        else:
-            size = self._loaded.ends[at - 1] if at else 0
-            child = self._fork_file(new_id, size, meta, number_title=title is None)
-        child._left_out = len(self.messages) - at
-        return child
+        return self.fork_at(forking.point(self._id, self.title, self._loaded, at), new_id, title)
 
     def fork_at(self, point: ForkPoint, new_id: str | None = None, title: str | None = None) -> Session:
         """``fork`` at a point that is known to be allowed: nothing of the file is parsed, its bytes are copied."""
-        meta = self._fork_meta(point.at, point.message_id, title or f"{point.title} · from message {point.at}")
-        child = self._fork_file(new_id, point.size, meta, number_title=title is None)
+        meta = forking.meta(self._id, self._meta, point, title)
+        if self._folder is None:
+            child = Session()
+            child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"
+            child._meta = metadata.Metadata(meta)
+            child._remember([jsonl.decode(jsonl.encode(message)) for message in self.messages[: point.at]], 0)
+        else:
+            try:
+                child_id = forking.copy(self._file, point.size, new_id, meta, number_title=title is None)
+            except FileNotFoundError as error:
+                raise self._gone() from error
+            child = Session.open(self._folder, child_id)
         child._left_out = point.left_out
         return child
-
-    def _checked_fork_point(self, at: int | None) -> int:
-        if at is None:
-            return calls.last_fork_point(self.messages)
-        if not calls.is_fork_point(self.messages, at):
-            nearest = calls.nearest_fork_points(self.messages, at)
-            raise ForkPointForbidden(self._id, at, nearest, len(self.messages))
-        return at
-
-    def _fork_meta(self, at: int, message_id: str | None, title: str) -> dict[str, Any]:
-        kept = {key: value for key, value in self._meta.values.items() if key in _INHERITED_SETTINGS}
-        return {
-            "title": title,
-            **kept,
-            "created": times.now(),
-            "forked_from": {"session": self._id, "messages": at, "message_id": message_id},
-        }
-
-    def _fork_in_memory(self, new_id: str | None, at: int, meta: dict[str, Any]) -> Session:
-        child = Session()
-        child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"
-        child._meta = metadata.Metadata(meta)
-        child._remember([jsonl.decode(jsonl.encode(message)) for message in self.messages[:at]], 0)
-        return child
-
-    def _fork_file(self, new_id: str | None, size: int, meta: dict[str, Any], *, number_title: bool) -> Session:
-        assert self._folder is not None
-        folder = self._folder
-        copied = disk.sibling(self._file)
-        try:
-            if size:
-                # Whole before the id is claimed: a process killed while it copies leaves no half a fork.
-                disk.copy_prefix(self._file, copied, size)
-            child_id = claim(folder, new_id, f"{self._id[:100]}-fork", meta, number_title=number_title)
-            if size:
-                disk.put_in_place(copied, folder / (child_id + SUFFIX))
-        except FileNotFoundError as error:
-            raise self._gone() from error
-        finally:
-            copied.unlink(missing_ok=True)
-        return Session.open(folder, child_id)
 
     # ------------------------------------------------------------ joining
 

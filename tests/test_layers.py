@@ -30,6 +30,7 @@ ROWS = [
         "locks",
         "metadata",
         "trash",
+        "forking",
         "merging",
         "tools",
         "export",
