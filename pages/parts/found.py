@@ -124,6 +124,11 @@ def ids(chosen: Filters) -> Sequence[str]:
     return once(Catalog.ids, chosen.asked)
 
 
+def damaged() -> Sequence[str]:
+    """The ids of the sessions that could not be read whole."""
+    return once(Catalog.ids, Query(has_damage=True))
+
+
 def total() -> int:
     """How many sessions the folder has."""
     return once(_count)

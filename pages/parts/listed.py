@@ -108,6 +108,7 @@ def what_is_asked(chosen: Filters, prefix: str = "sessions", *, has_search_field
 def nothing_found(chosen: Filters, prefix: str = "sessions") -> None:
     """Say that nothing is left, and which filter to drop."""
     st.markdown("**Nothing passes all of this.**")
+    unread()
     offers = [(label, left, count) for label, left, count in found.without_each(chosen) if count and left.is_narrow]
     for number, (label, left, count) in enumerate(offers[:6]):
         st.button(
@@ -124,6 +125,21 @@ def nothing_found(chosen: Filters, prefix: str = "sessions") -> None:
         on_click=filters.write,
         args=(Filters(zone_name=chosen.zone_name),),
     )
+
+
+def unread() -> None:
+    """Name what could not be read whole, so that nobody takes a search or a sum for more than it is."""
+    if not (damaged := found.damaged()):
+        return
+    few = ", ".join(safe_label(folder.title_of(one), 40) for one in damaged[:3]) + (" …" if len(damaged) > 3 else "")
+    where = {"session": damaged[0], "part": "report"} if len(damaged) == 1 else {"q": "has:damage"}
+    with st.container(key="unread"):
+        st.page_link(
+            page("sessions"),
+            label=f"Not all could be read and counted: {few}",
+            icon=":material/report:",
+            query_params=where,
+        )
 
 
 def wants_passages() -> bool:
@@ -169,6 +185,7 @@ def passages_bar(hits: int, sessions: int) -> None:
                 on_click=_drop_within,
             )
         _view_switch()
+    unread()
 
 
 def _drop_within() -> None:

@@ -76,6 +76,8 @@ def said_below(now: Figures, before: Query | None, chosen: Filters) -> None:
         said.append(f"Changes are against {first} to {last - pd.Timedelta(days=1)}.")
     said += [figures_row.what_counts(now), f"Days are those of {chosen.zone}."]
     st.caption(" ".join(filter(None, said)))
+    if now.messages:
+        listed.unread()
 
 
 def stamp(chosen: Filters) -> str:
