@@ -1,6 +1,7 @@
 """Import sessions of other tools: by upload or from a folder of this machine, with a progress bar and a report.
 
-Asks first. Reads the given files only, and never changes them.
+Asks first. Reads the given files only, and never changes them. A long import goes on in the background
+(``import_run``): it can be stopped, and the dialog can be closed and opened again meanwhile.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ import pandas as pd
 import streamlit as st
 
 from pages.parts import folder
+from pages.parts.import_run import ImportRun
 from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib import importers, names
 from sessions_lib.importers import Progress
 
 _OPEN = "import_open"
-_REPORT = "import_report"
+_RUN = "import_run"
 _TOOLS = {".claude": "Claude Code", ".codex": "Codex", ".pi": "Pi"}
 _KNOWN = "Claude Code, Codex, Pi, ChatGPT exports, OpenAI chats and Forkbook's own exports"
 _SHOWN = 500
+_SHORT_S = 2.0  # an import of so many seconds is waited for
 
 
 def tool_of(place: Path) -> str:
@@ -43,7 +46,9 @@ def offer() -> None:
 
 
 def _open() -> None:
-    st.session_state.pop(_REPORT, None)
+    run: ImportRun | None = st.session_state.get(_RUN)
+    if run is not None and not run.is_running:
+        del st.session_state[_RUN]
     st.session_state[_OPEN] = True
 
 
@@ -60,9 +65,9 @@ def dialog() -> None:
 
 @st.dialog("Import sessions", width="medium", on_dismiss=close)
 def _dialog() -> None:
-    report: list[Progress] | None = st.session_state.get(_REPORT)
-    if report is not None:
-        _draw_report(report)
+    run: ImportRun | None = st.session_state.get(_RUN)
+    if run is not None:
+        _watch(run) if run.is_running else _draw_report(run)
         return
     st.caption(f"Reads {_KNOWN}. The files are only read; what was imported before is not imported twice.")
     wanted = _places()
@@ -70,11 +75,12 @@ def _dialog() -> None:
         "Another folder or file on this machine", key="import_path", placeholder="/home/me/exports", autocomplete="off"
     )
     uploaded = st.file_uploader("Or upload files", accept_multiple_files=True, key="import_files")
+    again = st.checkbox("Bring back sessions that I deleted here", key="import_again")
     paths = [*wanted, *([Path(typed.strip()).expanduser()] if typed and typed.strip() else [])]
     with st.container(horizontal=True, vertical_alignment="center"):
         starts = st.button("Import", key="import_start", type="primary", disabled=not (paths or uploaded))
     if starts:
-        _import(paths, uploaded)
+        _import(paths, uploaded, again=again)
         st.rerun()
 
 
@@ -86,18 +92,38 @@ def _places() -> list[Path]:
     return chosen
 
 
-def _import(paths: Sequence[Path], uploaded: Sequence[Any]) -> None:
-    """Import everything, showing how far it is; the report is kept for the dialog."""
+def _import(paths: Sequence[Path], uploaded: Sequence[Any], *, again: bool) -> None:
+    """Start importing everything; a short import is over when this returns."""
+    held = tempfile.TemporaryDirectory()
+    given = [*paths, *_on_disk(uploaded, Path(held.name))]
+    run = st.session_state[_RUN] = ImportRun(folder.manager(), given, again=again, held=held)
     bar = st.progress(0.0, "Looking for sessions")
-    done: list[Progress] = []
-    with tempfile.TemporaryDirectory() as held, folder.errors_told():
-        given = [*paths, *_on_disk(uploaded, Path(held))]
-        for step in importers.import_paths(folder.manager(), given):
-            done.append(step)
-            bar.progress(
-                step.done / max(1, step.total), safe_label(f"{step.done} of {step.total}: {step.source.name}", 90)
-            )
-    st.session_state[_REPORT] = done
+    for _ in range(round(_SHORT_S / 0.1)):
+        run.wait(0.1)
+        if not run.is_running:
+            break
+        _draw_progress(bar, run)
+
+
+@st.fragment(run_every=0.5)
+def _watch(run: ImportRun) -> None:
+    """How far a long import is, and the button that stops it; the whole page follows when it ends."""
+    if not run.is_running:
+        st.rerun()
+    _draw_progress(st.progress(0.0, "Looking for sessions"), run)
+    if run.is_stopped:
+        st.caption("Stopping after this file.")
+    else:
+        st.button("Stop", key="import_stop", icon=":material/stop_circle:", on_click=run.stop)
+        st.caption("You can close this window; the import goes on. Import opens it again.")
+
+
+def _draw_progress(bar: Any, run: ImportRun) -> None:
+    if run.done:
+        step = run.done[-1]
+        bar.progress(
+            step.done / max(1, step.total), safe_label(f"{step.done:,} of {step.total:,}: {step.source.name}", 90)
+        )
 
 
 def _on_disk(uploaded: Sequence[Any], held: Path) -> list[Path]:
@@ -113,7 +139,13 @@ def _on_disk(uploaded: Sequence[Any], held: Path) -> list[Path]:
     return written
 
 
-def _draw_report(report: list[Progress]) -> None:
+def _draw_report(run: ImportRun) -> None:
+    report = list(run.done)
+    if run.error is not None:
+        st.error(safe_label(str(run.error)), icon=":material/error:")
+    elif run.is_stopped and report and report[-1].done < report[-1].total:
+        left = report[-1].total - report[-1].done
+        st.info(f"Stopped with {left:,} files left. Import again, and it goes on from there.", icon=":material/info:")
     results = [step.result for step in report if step.result]
     sessions = sum(result.added_sessions for result in results)
     added = sum(result.added_messages for result in results)
@@ -122,6 +154,8 @@ def _draw_report(report: list[Progress]) -> None:
         f"**{sessions:,}** new session{'s' * (sessions != 1)}, **{added:,}** messages, from {len(results):,} "
         f"file{'s' * (len(results) != 1)}" + (f"; **{refused}** could not be imported." if refused else ".")
     )
+    if gone := sum(result.left_deleted for result in results):
+        st.caption(f"{gone:,} that you deleted before stay deleted. To bring them back, import again and say so.")
     shown = sorted(report, key=lambda step: step.error is None)[:_SHOWN]
     st.dataframe(
         pd.DataFrame(

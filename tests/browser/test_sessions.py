@@ -192,6 +192,26 @@ def test_uploaded_sessions_are_imported_and_reported(serve, tmp_path):
     assert (session.messages, session.turns) == (2, 1)
 
 
+def test_a_long_import_shows_how_far_it_is_and_can_be_stopped_and_repeated(serve, tmp_path):
+    app = serve()
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for number in range(6000):
+        (kept / f"s{number}.jsonl").write_text(json.dumps(said(f"Which tide {number}?")) + "\n")
+    page = app.open("/sessions")
+
+    page.get_by_role("button", name="Import").locator("visible=true").first.click()
+    page.locator(".st-key-import_path input").fill(str(kept))
+    page.locator(".st-key-import_path input").press("Enter")
+    page.locator(".st-key-import_start button:not([disabled])").click()
+    page.locator(".st-key-import_stop button").click()
+    page.wait_for_selector("text=files left. Import again")
+
+    imported = len(SessionManager(app.folder).list())
+    assert 0 < imported < 6000
+    assert page.locator(".st-key-import_done button").is_visible()
+
+
 def test_an_unindexed_folder_is_shown_at_once_and_in_private_files(serve):
     app = serve()
     fill(app.folder)

@@ -10,6 +10,7 @@ from io import BytesIO
 import pytest
 
 from pages.parts import exporting, passages, session_view, table
+from pages.parts.import_run import ImportRun
 from sessions_lib import SessionManager, export
 from sessions_lib.listing import Hit
 
@@ -586,6 +587,48 @@ def test_importing_twice_adds_nothing(open_page, folder, tmp_path):
 
     assert "**0** new sessions, **0** messages" in texts(page)
     assert len(SessionManager(folder).list()) == 1
+
+
+def test_a_deleted_session_stays_deleted_until_it_is_asked_for(open_page, folder, tmp_path):
+    kept = tmp_path / "kept"
+    write(kept, "good", said("Which tide?"))
+
+    def imported(*, again):
+        page = open_page("sessions")
+        page.button(key="import_button").click().run()
+        page.text_input(key="import_path").set_value(str(kept)).run()
+        page.checkbox(key="import_again").set_value(again).run()
+        page.button(key="import_start").click().run()
+        return texts(page)
+
+    imported(again=False)
+    [session] = SessionManager(folder).list()
+    SessionManager(folder).delete(session.id)
+
+    assert "1 that you deleted before stay deleted" in imported(again=False)
+    assert SessionManager(folder).list() == []
+    assert "**1** new session" in imported(again=True)
+    assert [info.id for info in SessionManager(folder).list()] == [session.id]
+
+
+def test_an_import_that_is_stopped_keeps_what_it_has_and_goes_on_when_it_is_repeated(folder, tmp_path):
+    kept = tmp_path / "kept"
+    for number in range(300):
+        write(kept, f"s{number}", said(f"Which tide {number}?"))
+    manager = SessionManager(folder)
+
+    first = ImportRun(manager, [kept])
+    while not first.done:
+        first.wait(0.001)
+    first.stop()
+    first.wait(60)
+    second = ImportRun(manager, [kept])
+    second.wait(60)
+
+    assert not first.is_running
+    assert 0 < len(first.done) < 300
+    assert sum(step.result.added_sessions for step in second.done) == 300 - len(first.done)
+    assert len(manager.list()) == 300
 
 
 # ------------------------------------------------------------ exports
