@@ -26,12 +26,12 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import content, disk, jsonl, listing, query
+from sessions_lib import content, disk, fulltext_scan, jsonl, listing, query
 from sessions_lib.catalog_file import transaction
 from sessions_lib.catalog_fold import QUARTER_US
 from sessions_lib.catalog_rows import INFO, add_rows, from_us, info_of, to_us
 from sessions_lib.errors import SessionError
-from sessions_lib.listing import Hit, SessionInfo
+from sessions_lib.listing import Hit
 from sessions_lib.query import Query
 
 SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
@@ -462,63 +462,19 @@ class Search:
 
     def _scanned(self, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
         """The hits in sessions that the index does not answer for, newest sessions first."""
-        rows = self.db.execute(
-            f"SELECT {INFO}, s.newest FROM sessions s WHERE {about_sessions} AND s.messages>0 ORDER BY s.newest DESC",
+        sessions = self.db.execute(
+            f"SELECT s.id, s.newest FROM sessions s WHERE {about_sessions} AND s.messages>0 ORDER BY s.newest DESC",
             values,
         ).fetchall()
-        anchors = [anchor for needle in self.asked.needles if (anchor := _anchor(needle))]
+        anchors = fulltext_scan.anchors(self.asked.needles)
         found: list[Hit] = []
-        for *row, newest in rows:
+        for session, newest in sessions:
             if self._is_enough(found, newest):
                 break
-            info = info_of(row)
-            if _may_hold(self.folder / f"{info.id}{listing.MESSAGES}", anchors):
-                found += self._hits_of(info)
+            if fulltext_scan.may_hold(self.folder / f"{session}{listing.MESSAGES}", anchors):
+                contents = listing.read(self.folder, session)
+                found += [hit for hit in listing.hits_in(self.asked, contents) if hit.message is not None]
         return found
-
-    def _hits_of(self, info: SessionInfo) -> list[Hit]:
-        session = listing.read(self.folder, info.id)
-        return [hit for hit in listing.hits_in(self.asked, session) if hit.message is not None]
-
-
-def _anchor(needle: str) -> bytes:
-    """The longest run of ``needle`` that stands in a line of ASCII JSON as it is."""
-    return max(re.findall(r"[!#-.0-\[\]-~]+", needle), key=len, default="").encode()
-
-
-def _may_hold(path: Path, anchors: Sequence[bytes]) -> bool:
-    """False only if no line of the file can hold all of ``anchors``."""
-    if not anchors:
-        return True
-    try:
-        descriptor = disk.open_to_read(path)
-    except (OSError, SessionError):
-        return False
-    with os.fdopen(descriptor, "rb") as file:
-        data = file.read()
-    lowered = data.lower()
-    if all(anchor in lowered for anchor in anchors):
-        return True
-    if data.isascii() and b"\\u" not in lowered:
-        return False
-    # A letter with an accent may fold to the anchor's, and an escape may spell it.
-    for line in lowered.split(b"\n"):
-        is_plain = line.isascii()
-        if b"\\u" in line:
-            line = _unescaped(line)
-            is_plain = False
-        if not is_plain:
-            folded = query.fold(line.decode("utf-8", "replace")).encode()
-            if all(anchor in folded for anchor in anchors):
-                return True
-    return False
-
-
-def _unescaped(line: bytes) -> bytes:
-    r"""``line`` with its ``\uXXXX`` as characters; pairs of surrogates too, since folding needs the whole one."""
-    text = line.decode("utf-8", "replace")
-    plain = re.sub(r"\\+u([0-9a-f]{4})", lambda found: chr(int(found[1], 16)), text)
-    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 class _Files:
