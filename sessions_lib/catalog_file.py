@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 10
+VERSION = 11
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -44,7 +44,7 @@ CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
 CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE names(kind TEXT, name TEXT, session INTEGER, spelled TEXT,
   PRIMARY KEY(kind, name, session)) WITHOUT ROWID;
-CREATE INDEX names_by_session ON names(session);
+CREATE INDEX names_by_session ON names(session, kind);
 CREATE TABLE identities(
   identity INTEGER, session INTEGER, number INTEGER, PRIMARY KEY(identity, session, number)) WITHOUT ROWID;
 CREATE TABLE runs(session INTEGER, first INTEGER, added INTEGER, packed BLOB, PRIMARY KEY(session, first));

@@ -260,15 +260,14 @@ def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
 
     def read(db: sqlite3.Connection) -> list[Any]:
         where, values = _activity(catalog, db, asked)
-        whole = split == "tag" and asked.since is None and asked.until is None
-        # By tag and over all days, a session has one row of sums, so none is met twice.
-        table, each = ("once", "") if whole else ("activity", "DISTINCT ")
+        if split == "tag" and not (asked.since or asked.until):
+            return _whole_by_tag(db, where, values)
         answered = " AND a.answers>0" if split == "model" else ""
         return db.execute(
-            f"SELECT {name} AS name, count({each}s.n), "
-            f"count({each}CASE WHEN s.parent IS NOT NULL THEN s.n END), "
-            f"count({each}CASE WHEN s.verdict='won' THEN s.n END), {_SUMS} "
-            f"FROM {table} a JOIN sessions s ON s.n=a.session {join} WHERE {where}{answered} GROUP BY 1",
+            f"SELECT {name} AS name, count(DISTINCT s.n), "
+            "count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), "
+            f"count(DISTINCT CASE WHEN s.verdict='won' THEN s.n END), {_SUMS} "
+            f"FROM activity a JOIN sessions s ON s.n=a.session {join} WHERE {where}{answered} GROUP BY 1",
             values,
         ).fetchall()
 
@@ -278,6 +277,17 @@ def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
     frame = _frame(rows, columns, whole=("sessions", "forks", "wins", *COUNTS), maybe=TOKENS, texts=(split,))
     order = ["sessions", "messages"] if split == "tag" else ["total", "answers"]
     return frame.sort_values([*order, split], ascending=[False, False, True], na_position="last", ignore_index=True)
+
+
+def _whole_by_tag(db: sqlite3.Connection, where: str, values: tuple[Any, ...]) -> list[Any]:
+    """Over all days: a session has one row of sums, and the tags stand in order already."""
+    counted = f"count(*), sum(s.parent IS NOT NULL), sum(s.verdict='won'), {_SUMS}"
+    tables = "JOIN once a ON a.session=s.n"
+    tagged = f"FROM names t JOIN sessions s ON s.n=t.session {tables} WHERE t.kind='label' AND {where} GROUP BY t.name"
+    untagged = f"FROM sessions s {tables} WHERE s.tags='[]' AND {where}"
+    found = db.execute(f"SELECT t.name, {counted} {tagged}", values).fetchall()
+    rest = db.execute(f"SELECT '', {counted} {untagged}", values).fetchone()
+    return [*found, rest] if rest[1] else found
 
 
 def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
