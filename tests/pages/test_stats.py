@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pandas as pd
 
 from pages.parts import chart_box, charts, figures_row, spending
-from sessions_lib import SessionManager
+from sessions_lib import Agent, SessionManager, stats
+from tests.model_server import ModelServer, say, usage_chunk
 
 
 def write(folder, session, *lines, **meta):
@@ -68,6 +70,30 @@ def test_a_chain_of_forks_counts_each_message_once(open_page, folder):
     assert figures(page)["Turns"] == "4"
     # The copies: 100 in b, 150 in c, 200 in d.
     assert "Forks hold 450 tokens again, which are not added." in texts(page)
+
+
+def test_a_chain_four_deep_costs_what_the_server_handed_out(open_page, folder):
+    handed_out = [used(11, 4), used(31, 8), used(47, 3), used(70, 21), used(102, 5)]
+    replies = [
+        replace(reply, chunks=[*reply.chunks, usage_chunk(usage)])
+        for usage in handed_out
+        for reply in [say("Yes.", usage=False)]
+    ]
+    with ModelServer(*replies) as server:
+        branch = Agent(session_id="a", base_url=server.url, api_key="sk-test", model="tiny", save_dir=folder)
+        branch.chat("Which tide?")
+        for child in ("b", "c", "d", "e"):
+            branch = branch.fork(new_session_id=child)
+            branch.chat(f"And in {child}?")
+
+    page = open_page("stats", when="all")
+
+    total = sum(usage["total_tokens"] for usage in handed_out)
+    assert len(server.requests) == 5
+    assert figures(page)["Tokens"] == str(total) == "302"
+    assert (figures(page)["Sessions"], figures(page)["Forks"], figures(page)["Turns"]) == ("5", "4", "5")
+    assert table(page, "expensive-families")["Tokens"].tolist() == [302]
+    assert stats.figures(SessionManager(folder).catalog).tokens.total == 302
 
 
 def test_unknown_usage_is_told_and_is_no_zero(open_page, folder):
