@@ -505,9 +505,11 @@ def scan_files(folder: Path) -> Files:
             for entry in entries:
                 name = entry.name
                 if name.endswith((".jsonl", ".meta.json")):
-                    with contextlib.suppress(OSError):
+                    try:
                         state = entry.stat(follow_symlinks=False)
-                        found[name] = (state.st_size, state.st_mtime_ns, state.st_ino & INODE)
+                    except OSError:
+                        continue  # gone since
+                    found[name] = (state.st_size, state.st_mtime_ns, state.st_ino & INODE)
     except FileNotFoundError:
         return {}
     except OSError as error:
