@@ -14,7 +14,7 @@ from sessions_lib import content, jsonl
 from sessions_lib.content import Message
 from sessions_lib.importers import claude_blocks
 from sessions_lib.importers.claude_blocks import Answer
-from sessions_lib.importers.claude_records import INTERRUPTED, Node, Record
+from sessions_lib.importers.claude_records import INTERRUPTED, Node, Record, without_notices
 from sessions_lib.importers.imported import ImportReport, fill_times, iso
 
 _NAME = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
@@ -39,9 +39,9 @@ def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
                 continue
             seen.setdefault(uuid, record)
         if kind == "result":
-            messages += _results(node, call_names)
+            messages += _results(node, call_names, report)
         elif kind == "prompt":
-            messages.append(_said(node, "user", claude_blocks.user_content(node.blocks)))
+            messages.append(_prompt(node, report))
         elif kind == "summary":
             summary = _said(node, "assistant", claude_blocks.text_of(node.blocks))
             messages.append({**summary, "source": {"kind": "compaction"}})
@@ -57,6 +57,15 @@ def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
     _unique_ids(messages)
     fill_times(messages, None)
     return messages
+
+
+def _prompt(node: Node, report: ImportReport) -> Message:
+    blocks, notices = without_notices(node.blocks) if len(node.blocks) > 1 else (node.blocks, [])
+    message = _said(node, "user", claude_blocks.user_content(blocks))
+    if notices:
+        message["source"] = {"notices": notices}
+        report.skipped["notice inside a prompt"] += len(notices)
+    return message
 
 
 def _take_answer(node: Node, messages: list[Message], answers: dict[str, Answer], names_of: dict[str, str]) -> None:
@@ -85,7 +94,7 @@ def _hash(record: Record) -> str:
     return hashlib.blake2b(jsonl.encode(record), digest_size=12).hexdigest()
 
 
-def _results(node: Node, call_names: dict[str, str]) -> list[Message]:
+def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> list[Message]:
     results: list[Message] = []
     others: list[Any] = []
     told = node.record.get("toolUseResult")
@@ -107,6 +116,10 @@ def _results(node: Node, call_names: dict[str, str]) -> list[Message]:
         if isinstance(agent, str):
             result["source"] = {"agent": agent}
         results.append(result)
+    if others:
+        others, notices = without_notices(others)
+        if notices:
+            report.skipped["notice inside a prompt"] += len(notices)
     if others:
         text = claude_blocks.text_of(others)
         if not INTERRUPTED.match(text) and (text.strip() or claude_blocks.has_more_than_text(others)):

@@ -403,3 +403,31 @@ def test_a_sub_agent_in_its_own_file_is_a_session_that_names_its_caller(tmp_path
     assert (found.key, found.title) == ("claude-code:s1:agent:7f", "Sub-agent: Look at the harbour.")
     assert found.meta == {"subagent_of": {"key": "claude-code:s1"}}
     assert said(found.messages) == [("user", "Look at the harbour."), ("assistant", "Two boats.")]
+
+
+def test_notices_of_claude_code_are_no_prompts_and_quoting_one_is(tmp_path: Path) -> None:
+    reminder = "<system-reminder>be brief</system-reminder>"
+    opened = "<ide_opened_file>The user opened tide.py</ide_opened_file>"
+    path = write_lines(
+        tmp_path / "c.jsonl",
+        claude("user", "u1", None, [*text(opened), *text("Tide?")]),
+        claude("user", "u2", "u1", f"{reminder}\n{reminder}"),
+        claude("assistant", "a1", "u2", text("Low.")),
+        claude("assistant", "a2", "a1", call("t1", "tide")),
+        claude("user", "r1", "a2", [*result("t1", "2.1"), *text(reminder)]),
+        claude("user", "u3", "r1", f"What is {reminder}?"),
+        claude("user", "u4", "u3", "<system-reminder> is a tag"),
+    )
+
+    (found,), report = importers.read(path)
+
+    assert said(found.messages) == [
+        ("user", "Tide?"),
+        ("assistant", "Low."),
+        ("assistant", [None, "tide()"]),
+        ("tool", "2.1"),
+        ("user", f"What is {reminder}?"),
+        ("user", "<system-reminder> is a tag"),
+    ]
+    assert found.messages[0]["source"] == {"notices": [opened]}
+    assert report.skipped == {"notice inside a prompt": 2, "meta message": 1}
