@@ -111,7 +111,8 @@ def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator
         position += len(block)
         if not block:
             if rest:
-                yield offset, b"".join(rest)
+                whole, rest = b"".join(rest), []
+                yield offset, whole
             return
         cut = block.rfind(b"\n") + 1
         if not cut:
@@ -119,9 +120,9 @@ def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator
             continue
         rest.append(block[:cut])
         whole = b"".join(rest) if len(rest) > 1 else rest[0]
+        rest = [block[cut:]] if cut < len(block) else []  # before the caller goes on: a line may be a gigabyte
         yield offset, whole
         offset += len(whole)
-        rest = [block[cut:]] if cut < len(block) else []
 
 
 def lines_of(block: bytes, offset: int, number: int, is_end: bool) -> Iterator[tuple[int, Line | None]]:

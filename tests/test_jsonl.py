@@ -420,3 +420,23 @@ def test_raw_lines_are_the_bytes_of_the_file_by_line_number(tmp_path):
 
     assert jsonl.raw_lines(file, {2, 4, 9}) == {2: b"\xff\x00broken\r", 4: b'{"torn'}
     assert jsonl.raw_lines(file, ()) == {}
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say a process's own peak")
+def test_a_very_long_line_is_held_three_times_at_most_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    size = 60_000_000
+    path.write_bytes(b'{"role":"tool","content":"' + b"y" * size + b'"}\n{"role":"user","content":"x"}\n')
+    code = (
+        "import re, sys; from pathlib import Path; from sessions_lib import jsonl; "
+        "peak = lambda: 1024 * int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]); "
+        "before = peak(); found = sum(len(line.records) for line in jsonl.iterate(Path(sys.argv[1]))); "
+        "print(found, peak() - before)"
+    )
+
+    found, grown = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+    assert int(found) == 2
+    assert int(grown) < 3.3 * size
