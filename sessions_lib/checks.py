@@ -33,6 +33,7 @@ from sessions_lib.folders import SUFFIX
 from sessions_lib.line import as_told
 from sessions_lib.session import Session
 
+_BETWEEN = b" \t\r\n\0\xef\xbb\xbf"  # blanks, NUL bytes and byte-order marks, as ``line`` passes over them
 LEFT_ALONE = (
     "UTF-16",
     "orphan result",
@@ -223,7 +224,7 @@ def mended(file: Path) -> bytes:
             chunks = [own if own.endswith(b"\n") else own + b"\n"]
         elif line.damage.kind == "glued":
             bounds = [line.start, *line.ends]
-            chunks = [raw[a:b].strip() + b"\n" for a, b in pairwise(bounds)]
+            chunks = [raw[a:b].strip(_BETWEEN) + b"\n" for a, b in pairwise(bounds)]
         else:
             chunks = [jsonl.encode(record) + b"\n" for record in line.records]
         before += gap

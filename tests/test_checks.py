@@ -257,6 +257,17 @@ def test_a_file_in_utf_16_is_one_fault_with_what_to_do_and_repair_keeps_every_by
     assert said(SessionManager(tmp_path).open("a").messages) == said([METRES, METRES])
 
 
+@pytest.mark.parametrize("between", [b"", b"\0", b"\0\0 \0", b"\xef\xbb\xbf", b" \t"])
+def test_glued_lines_are_parted_whatever_stands_between_them(tmp_path: Path, between: bytes) -> None:
+    one, two = json.dumps(GULL).encode(), json.dumps(TALLER).encode()
+    store(tmp_path, one + between + two)
+
+    assert kinds(repair(tmp_path, "a", write=True)) == [(1, "glued")]
+
+    assert (tmp_path / "a.jsonl").read_bytes() == one + b"\n" + two + b"\n"
+    assert check(tmp_path, "a") == []
+
+
 def test_text_with_some_nul_bytes_is_not_taken_for_utf_16(tmp_path: Path) -> None:
     store(tmp_path, b'{"role":"us\0er"', b"\0" * 30, b"\0\0\0{", b"\xff\xff", LIGHTHOUSES)
 
