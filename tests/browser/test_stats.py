@@ -31,6 +31,11 @@ def sessions(app):
             said("30 metres.", "assistant", model="m-2", usage=usage, timestamp="2026-03-06T10:00:05Z"),
         ]
     )
+    function = {"name": "tide", "arguments": "{}"}
+    manager.open("b").append(
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}], "model": "m-2",
+         "timestamp": "2026-03-06T10:00:06Z"}
+    )  # fmt: skip
     manager.fork("a", "c", title="fork")
     return manager
 
@@ -85,6 +90,32 @@ def test_a_days_bar_narrows_to_that_day(app):
 
     assert "from=2026-03-06" in page.url
     assert "to=2026-03-06" in page.url
+
+
+@pytest.mark.parametrize(
+    ("name", "goes_to"),
+    [
+        ("tokens-by-day-kind", r"/stats\?.*from=2026-03-0\d"),
+        ("year", r"/stats\?.*from=202\d-\d\d-\d\d"),
+        ("tags", r"/stats\?.*tag=(red|green)"),
+        ("tools", r"/stats\?.*q=tool%3Atide"),
+        ("expensive-sessions", r"/sessions\?session=[ab]"),
+        ("expensive-families", r"/sessions\?session=[ab]"),
+        ("growth", r"/chat\?session=[ab]&message=1"),
+    ],
+)
+def test_every_chart_leads_to_what_is_clicked(app, name, goes_to):
+    page = app.open("/stats?when=all")
+    box = chart(page, name).bounding_box()
+
+    for across, down in ((0.5, 0.3), (0.5, 0.5), (0.4, 0.7), (0.95, 0.6), (0.97, 0.7), (0.1, 0.6), (0.12, 0.7)):
+        page.mouse.click(box["x"] + box["width"] * across, box["y"] + box["height"] * down)
+        page.wait_for_timeout(900)
+        if re.search(goes_to, page.url):
+            break
+
+    assert re.search(goes_to, page.url), page.url
+    app.settle(page)
 
 
 def test_a_table_is_downloaded_as_csv(app):
