@@ -182,6 +182,7 @@ function heads(data, send) {
   return row;
 }
 
+const MISSING = { tool: "no such call", said: "nothing on the way", answer: "no answer", prompt: "no prompt", system: "no such message", stray: "no such result" };
 const DIFFERENT = { prompt: "different prompt", answer: "different answer", said: "different text", system: "different text", stray: "different text" };
 
 function stateLabel(line, cell) {
@@ -247,7 +248,7 @@ function lineCells(line, data, send, number, last, aloneInRow) {
     const box = el("div", `cell ${line.kind}` + (number === 0 ? " first" : "") + (last ? " last" : ""));
     box.style.setProperty("--branch", `var(--branch-${at})`);
     cells.push(box);
-    if (!cell) { box.className = aloneInRow[at] ? "nothing" : "slot"; return; }
+    if (!cell) { box.className = aloneInRow[at] ? "nothing" : "slot"; box.textContent = MISSING[line.kind] || ""; return; }
     if (cell.reasoning) {
       thoughts.push(reasoningFold(cell.reasoning, think));
       box.append(thoughts[thoughts.length - 1]);
@@ -314,7 +315,7 @@ function foldedRow(rows, data, send) {
 }
 
 function turns(data, send) {
-  const box = el("div", "turns"), scroller = el("div", "scroller");
+  const box = el("div", `turns columns-${data.branches.length}`), scroller = el("div", "scroller");
   box.style.setProperty("--n", data.branches.length);
   box.append(heads(data, send));
   let same = [];

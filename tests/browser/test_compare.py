@@ -230,6 +230,19 @@ def test_three_and_four_branches_stand_side_by_side(app, sessions, count):
     assert page.locator(".st-key-compare_add").count() == (1 if count == 3 else 0)
 
 
+def test_a_line_that_a_branch_lacks_is_said_in_its_place(app, sessions):
+    page = compared(app, "/compare?a=quest-1&b=quest-3")
+
+    assert page.locator(f"{GRID} .slot").all_inner_texts() == ["no such call"]
+
+
+def test_a_label_does_not_squeeze_the_text_of_a_narrow_column(app, sessions):
+    page = compared(app, "/compare?a=quest-1&b=quest-2&c=quest-3&d=quest-4")
+
+    cell = page.locator(f"{GRID} .cell.answer:has(.chip.aside)").first
+    assert cell.locator(".text").bounding_box()["y"] >= cell.locator(".chip").bounding_box()["y"] + 16
+
+
 def test_heads_stay_in_sight(app, sessions):
     page = compared(app, "/compare?a=quest-1&b=quest-2")
     page.set_viewport_size({"width": 1280, "height": 500})
