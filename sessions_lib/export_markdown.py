@@ -263,12 +263,17 @@ def answer(text: str) -> str:
 def _kept_inside(text: str, *, entities: bool) -> str | None:
     """``text`` with its headings lowered, if that stays inside its place, else ``None``."""
     tokens, has_definitions = _read(text + _END)
-    if any(token.type == "heading_open" for token in tokens[:-3]):
+    headings = [token for token in tokens[:-3] if token.type in ("heading_open", "heading_close")]
+    if headings:
         lowered = _lowered(text, tokens[:-3])
         if lowered is None:
             return None
         text = lowered
-        tokens, has_definitions = _read(text + _END)
+        if all(token.markup.startswith("#") for token in headings):
+            for token in headings:  # more marks on a line of marks: nothing else is read otherwise
+                token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+        else:
+            tokens, has_definitions = _read(text + _END)
     return text if not has_definitions and _stays_inside(tokens, entities=entities) else None
 
 

@@ -274,6 +274,7 @@ def redact_text(text: str, patterns: Sequence[str] = ()) -> str:
 
 def _collector(found: list[Finding], index: int | None, rules: Sequence[Rule]) -> Callable[[str, str], str]:
     """A function of a text and the key it stands under, giving the text redacted and adding to ``found``."""
+    all_have_hints = all(rule.hints for rule in rules)
 
     def replace(text: str, key: str) -> str:
         if text.startswith("data:") and ";base64," in text[:100]:
@@ -281,6 +282,9 @@ def _collector(found: list[Finding], index: int | None, rules: Sequence[Rule]) -
         if key and _SECRET_KEY.match(key) and text and not text.startswith("["):
             found.append(Finding(index, "secret", text, "[secret]"))
             return "[secret]"
+        # Nearly all texts by number are keys and names, too short for any secret of a fixed shape.
+        if all_have_hints and len(text) < 16 and text.isidentifier():
+            return text
         pieces, end = [], 0
         for start, stop, rule in _spans(text, rules):
             pieces += [text[end:start], rule.replacement]
@@ -293,7 +297,6 @@ def _collector(found: list[Finding], index: int | None, rules: Sequence[Rule]) -
 
 def _spans(text: str, rules: Sequence[Rule]) -> Iterator[tuple[int, int, Rule]]:
     """What the rules match, in order, without overlaps: overlapping matches are one, named by the earlier rule."""
-    # Nearly all texts by number are keys and names, too short for any secret of a fixed shape.
     lowered = "" if len(text) < 16 and text.isidentifier() else text.lower()
     matches = []
     for rank, rule in enumerate(rules):

@@ -480,3 +480,34 @@ def test_a_megabyte_answer_is_a_block_and_takes_no_parsing() -> None:
 
     assert export_markdown.answer(hostile) == f"```markdown\n{hostile}\n```"
     assert export_markdown.prompt(hostile) == f"```text\n{hostile}\n```"
+
+
+MARKS = [
+    "# ",
+    "## ",
+    "####### ",
+    "#",
+    "\n",
+    "\n\n",
+    "a",
+    "- ",
+    "> ",
+    "1. ",
+    "```",
+    "    ",
+    "\t",
+    "=",
+    "---",
+    "<b>",
+    "&amp;",
+]
+
+
+@given(st.lists(st.sampled_from(MARKS), max_size=14).map("".join))
+def test_an_answer_with_lowered_headings_is_read_as_it_was_judged(text: str) -> None:
+    shown = export_markdown.answer(text)
+
+    tokens, has_definitions = export_markdown._read(f"{shown}\n\n## end\n")
+
+    assert not has_definitions
+    assert export_markdown._stays_inside(tokens, entities=True)
