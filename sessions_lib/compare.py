@@ -13,12 +13,13 @@ Works on lists of messages. Does not read files, draw, shorten or escape.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from sessions_lib import calls, content, figures, lineup, messages, usage, worddiff
-from sessions_lib.compare_lines import Line, Pieces, Turn, lines
+from sessions_lib.compare_lines import Line, Pieces, Turn, lines, shown_text
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError
 from sessions_lib.figures import Figures
@@ -163,8 +164,20 @@ def _is_same_message(keys: list[list[str]], said: Sequence[Sequence[Message]], o
 
 
 def _says_the_same(mine: Message, theirs: Message) -> bool:
-    """Equal but for id, time and the order of keys."""
-    return mine is theirs or all(mine.get(key) == theirs.get(key) for key in _SAID)
+    """Equal but for id, time, and the form another tool may have given a copy: keys in another order, a text as a list
+    of one part, no content for an empty one, arguments spaced otherwise, other call ids."""
+    if mine is theirs or all(mine.get(key) == theirs.get(key) for key in _SAID):
+        return True
+    return mine.get("role") == theirs.get("role") and _content(mine) == _content(theirs)
+
+
+def _content(message: Message) -> tuple[object, ...]:
+    made = [(call, calls.arguments(call)) for call in calls.calls_of(message)]
+    return (
+        shown_text(message),
+        [part for part in content.parts(message) if part.kind != "text"],
+        [(call.name, call.arguments if given is None else json.dumps(given, sort_keys=True)) for call, given in made],
+    )
 
 
 # --- turns -----------------------------------------------------------------------------------------------------------

@@ -396,3 +396,24 @@ def test_reasoning_stands_beside_what_it_led_to_and_is_not_compared():
     thought = [[cell and cell.reasoning for cell in line.cells] for line in row.lines]
     assert thought == [[None, "Ask first."], ["The stars say so.", "No other way."]]
     assert row.lines[-1].is_same
+
+
+def test_copies_that_another_tool_wrote_in_its_own_form_share_their_start():
+    a = [
+        user("Plan."),
+        call("c1", arguments='{"port":"Ember","day":1}'),
+        result("c1", "2 m"),
+        answer("Go."),
+        user("A?"),
+    ]
+    b = [
+        {"content": [{"type": "text", "text": "Plan."}], "role": "user", "timestamp": 5},
+        call("other", arguments='{"day": 1, "port": "Ember"}', content=""),
+        result("other", [{"type": "text", "text": "2 m"}]),
+        {**answer("Go."), "refusal": None, "annotations": []},
+        user("B?"),
+    ]
+
+    assert (compared(a, b).shared.messages, compared(a, b).shared.basis) == (4, "text")
+    assert compared(a, [*b[:2], result("other", "3 m"), *b[3:]]).shared.messages == 2
+    assert compared(a, [b[0], call("c1", arguments='{"port":"Ember","day":true}'), *b[2:]]).shared.messages == 1
