@@ -77,16 +77,30 @@ def parted(comparison: Comparison) -> str:
     if comparison.first_difference:
         number = next(turn.number for turn in row.turns if turn)
         where += f", first different in turn {number}"
-    missing = [letter for letter, turn in zip(LETTERS, row.turns, strict=False) if turn is None]
     how = {
         "prompts": "different prompts",
         "answers": "same prompt, different answers",
         "tools": "same prompt, different tool calls",
-        "end": f"{' and '.join(missing)} {'ends' if len(missing) == 1 else 'end'} here",
+        "end": _end(comparison, row),
     }[comparison.parted]
     if row.is_rest and comparison.parted in ("answers", "tools"):
         how = how.replace("same prompt, ", "")
     return f"{where}: {how}"
+
+
+def _end(comparison: Comparison, row: Row) -> str:
+    """Which branches have no turn in ``row``: they end there, or have other turns later."""
+    missing = [at for at, turn in enumerate(row.turns) if turn is None]
+    held = [at for at, turn in enumerate(row.turns) if turn is not None]
+    later = comparison.rows[(comparison.first_difference or 0) + 1 :]
+    if not any(other.turns[at] for other in later for at in missing):
+        return f"{_letters(missing)} {'ends' if len(missing) == 1 else 'end'} here"
+    what = "the rest of this turn" if row.is_rest else "this turn"
+    return f"only {_letters(held)} {'has' if len(held) == 1 else 'have'} {what}"
+
+
+def _letters(places: list[int]) -> str:
+    return " and ".join(LETTERS[at] for at in places)
 
 
 def figure(name: str, found: Figure) -> str:

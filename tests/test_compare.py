@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions_lib import SessionManager, compare
+from sessions_lib import SessionManager, compare, compare_words
 from sessions_lib.compare import Branch
 from sessions_lib.compare_lines import Turn
 from sessions_lib.errors import SessionError
@@ -417,3 +417,18 @@ def test_copies_that_another_tool_wrote_in_its_own_form_share_their_start():
     assert (compared(a, b).shared.messages, compared(a, b).shared.basis) == (4, "text")
     assert compared(a, [*b[:2], result("other", "3 m"), *b[3:]]).shared.messages == 2
     assert compared(a, [b[0], call("c1", arguments='{"port":"Ember","day":true}'), *b[2:]]).shared.messages == 1
+
+
+def test_a_branch_that_goes_on_elsewhere_is_not_said_to_end():
+    start = [user("Plan.", "m1")]
+    cut = compared([*start, answer("Coast.", "a1")], [*start, user("Hills?", "b1"), answer("Yes.", "b2")])
+    ended = compared([*start, answer("Coast.", "a1")], start)
+    met = compared(
+        [*START, user("Swim?", "a1"), answer("No.", "a2"), user("Which boots?", "a3"), answer("The old ones.", "a4")],
+        [*START, user("Which boots?", "b1"), answer("The old ones.", "b2")],
+        order="likeness",
+    )
+
+    assert compare_words.parted(cut) == "Forked after message 1: only A has the rest of this turn"
+    assert compare_words.parted(ended) == "Forked after message 1: B ends here"
+    assert compare_words.parted(met) == "Forked after message 2: only A has this turn"
