@@ -19,12 +19,14 @@ from sessions_lib import content, heads, names, times, usage
 from sessions_lib.heads import Chunk, Head
 
 QUARTER_US = 900_000_000  # every zone's days begin at a multiple of 15 minutes UTC
-COUNTED = ("input", "cached", "output", "reasoning", "total", "reported", "answers")
 # The columns of ``activity`` behind its key, and where the token counts stand among them.
 SUMS = (
     *("messages", "turns", "answers", "reported", "input", "cached", "output", "reasoning", "total"),
     *("tool_calls", "tool_results", "errors", "copies", "again"),
 )
+COUNTED = {
+    name: SUMS.index(name) for name in ("input", "cached", "output", "reasoning", "total", "reported", "answers")
+}
 _TOKENS = range(4, 9)
 _COPIES, _AGAIN = 12, 13
 _MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 19)})"
@@ -149,10 +151,9 @@ class Fold:
         """Bring the row up to what was folded in; its sums are right only without ``losers``."""
         self._end_turn()
         row = self.row
-        for name in COUNTED:
-            place = SUMS.index(name)
-            found = _sum(sums[place] for sums in self.activity.values())
-            own = self._own[place] if row.inherited else found
+        whole = [_sum(column) for column in zip(*self.activity.values(), strict=True)] or _nothing()
+        for name, place in COUNTED.items():
+            found, own = whole[place], self._own[place] if row.inherited else whole[place]
             setattr(row, name, _plus(getattr(row, name), found))
             setattr(row, "own_" + name, _plus(getattr(row, "own_" + name), own))
         row.models, row.tools = (json.dumps(list(found), ensure_ascii=False) for found in (self._models, self._tools))

@@ -20,6 +20,7 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,7 @@ class Row:
 
 COLUMNS = tuple(column.name for column in fields(Row))
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM sessions"
+_values = attrgetter(*COLUMNS)
 _REPLACE = f"INSERT OR REPLACE INTO sessions({', '.join(COLUMNS)}) VALUES({', '.join('?' * len(COLUMNS))})"
 
 
@@ -230,7 +232,7 @@ def _update(
     fold.write_activity(db)
     if row.detailed:
         db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
-    db.execute(_REPLACE, [getattr(row, column) for column in COLUMNS])
+    db.execute(_REPLACE, _values(row))
     if is_new:
         db.execute("DELETE FROM gone WHERE id=?", (session,))
     else:

@@ -75,6 +75,7 @@ def _folded(char: str) -> str:
 
 @lru_cache(100_000)
 def _unescaped(code: bytes) -> str:
-    units = code.replace(b"\\u", b"").decode()
-    char = bytes.fromhex(units).decode("utf-16-be", "replace")
-    return query.fold(char)
+    units = [int(unit, 16) for unit in code.split(b"\\u")]
+    if len(units) == 2:
+        return query.fold(chr(0x10000 + ((units[0] - 0xD800) << 10) + units[1] - 0xDC00))
+    return "\ufffd" if 0xD800 <= units[0] < 0xE000 else query.fold(chr(units[0]))
