@@ -122,7 +122,31 @@ def loading(files: dict[int, Path]) -> Iterator[Row]:
     found = race({str(size): tail for size, tail in tails.items()}, setting.rounds * 4)
     ratio = found[str(BIG)].wall / found["10"].wall
     yield Row("3 last 50 of 95 MB / last 50 of 10 MB", ratio, 1.2, milliseconds(found[str(BIG)]))
+    yield from _agents_reading(big)
     yield Row("4 peak memory of iterating 95 MB into a list / its size", peak(big), 1.6)
+
+
+def _agents_reading(big: Path) -> Iterator[Row]:
+    """The same messages out of the Agents SDK's database."""
+    names = ("2 load 95 MB / Agents SDK get_items", "3 last 50 of 95 MB / Agents SDK get_items(50)")
+    if not has("agents"):
+        yield Row(names[0], None, 0.5, "openai-agents was not found")
+        yield Row(names[1], None, 0.2, "openai-agents was not found")
+        return
+    from agents import SQLiteSession
+
+    database = big.with_suffix(".agents.db")
+    session = SQLiteSession("big", database)
+    if not asyncio.run(session.get_items(1)):
+        asyncio.run(session.add_items(jsonl.read(big).messages))
+    assert len(asyncio.run(session.get_items())) == len(jsonl.read(big).messages)
+    get = {"agents": lambda: asyncio.run(session.get_items()), "ours": lambda: jsonl.read(big)}
+    found = race(get, min(3, setting.rounds))
+    yield Row(names[0], found["ours"].wall_ratio, 0.5, milliseconds(found["ours"]))
+    get = {"agents": lambda: asyncio.run(session.get_items(50)), "ours": lambda: jsonl.tail(big, 50)}
+    found = race(get, setting.rounds * 4)
+    yield Row(names[1], found["ours"].wall_ratio, 0.2, milliseconds(found["ours"]))
+    session.close()
 
 
 def peak(path: Path) -> float | None:
