@@ -42,16 +42,18 @@ with folder.errors_told(), found.at_one_moment():
     listed.search_row(chosen)
     listed.what_is_asked(chosen)
     if chosen.asked.needles and listed.wants_passages():
-        groups, again = passages.said_once(passages.grouped(found.hits(chosen)), found.lineage())
-        if within := asked("within"):
+        within = asked("within")
+        groups, again, is_all = passages.enough(chosen, None if within else listed.asked_page() * GROUPS)
+        if within:
             groups = {session: hits for session, hits in groups.items() if session == within}
         if not groups:
             listed.nothing_found(chosen)
             st.stop()
-        shown = list(groups)[(number := listed.page_number(len(groups), GROUPS) - 1) * GROUPS :][:GROUPS]
-        listed.passages_bar(sum(map(len, groups.values())), len(groups))
+        count = len(groups) + (0 if is_all else GROUPS)
+        shown = list(groups)[(number := listed.page_number(count, GROUPS) - 1) * GROUPS :][:GROUPS]
+        listed.passages_bar(sum(map(len, groups.values())), len(groups), is_all)
         passages.draw(found.infos(shown), {session: groups[session] for session in shown}, again, chosen)
-        listed.pages(len(groups), GROUPS)
+        listed.pages(count, GROUPS)
         st.stop()
 
     order = listed.order()

@@ -83,9 +83,13 @@ def find(chosen: Filters, order: str, page: int, size: int) -> Found:
     return Found([Row(*pair) for pair in zip(found.rows, found.depths, strict=True)], found.total)
 
 
-def hits(chosen: Filters) -> Sequence[Hit]:
-    """Where the search is found in the sessions that the filters leave, newest first."""
-    return catalog().search(chosen.asked)
+def hits(chosen: Filters, limit: int | None = None) -> Sequence[Hit]:
+    """Where the search is found in the sessions that the filters leave, newest first, at most ``limit``."""
+    share = reading.indexing(catalog().folder)
+    if share is None:
+        return catalog().search(chosen.asked, limit)
+    with st.spinner(f"{share:.0%} of the texts are indexed. The others are read from their files, which takes longer."):
+        return catalog().search(chosen.asked, limit)
 
 
 def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:

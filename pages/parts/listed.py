@@ -172,10 +172,11 @@ def _view_chosen() -> None:
     st.query_params.pop("page", None)
 
 
-def passages_bar(hits: int, sessions: int) -> None:
+def passages_bar(hits: int, sessions: int, is_all: bool) -> None:
     """How much was found."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         found_words = f"**{hits:,}** passage{'s' * (hits != 1)} in **{sessions:,}** session{'s' * (sessions != 1)}"
+        found_words += "" if is_all else " so far; older ones are on the next pages"
         st.markdown(found_words, width="stretch")
         if within := asked("within"):
             st.button(

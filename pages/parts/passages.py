@@ -10,24 +10,40 @@ from datetime import tzinfo
 
 import streamlit as st
 
-from pages.parts import links, moments
+from pages.parts import found, links, moments
 from pages.parts.filters import Filters
 from pages.parts.frame import page
 from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib.listing import Hit, SessionInfo
 
 PER_SESSION = 3
+MOST_HITS = 300
 Place = tuple[str, int | None]
 Again = dict[Place, int]
 _WHO = {"user": "You", "assistant": "Answer", "tool": "Tool result", "system": "System"}
 
 
-def grouped(found: Sequence[Hit]) -> dict[str, list[Hit]]:
+def grouped(hits: Sequence[Hit]) -> dict[str, list[Hit]]:
     """The hits by session, the session with the newest hit first."""
     groups: dict[str, list[Hit]] = {}
-    for hit in found:
+    for hit in hits:
         groups.setdefault(hit.session, []).append(hit)
     return groups
+
+
+def enough(chosen: Filters, wanted: int | None) -> tuple[dict[str, list[Hit]], Again, bool]:
+    """The groups of a search, the newest first, at least ``wanted`` sessions if there are so many; and if that is all.
+
+    A word that everybody says is found in no more messages than a page has use for.
+    """
+    limit = None if wanted is None else max(MOST_HITS, 2 * PER_SESSION * wanted)
+    while True:
+        hits = found.hits(chosen, limit)
+        groups, again = said_once(grouped(hits), found.lineage())
+        is_all = limit is None or len(hits) < limit
+        if is_all or wanted is None or len(groups) > wanted:
+            return groups, again, is_all
+        limit = 4 * (limit or 1)
 
 
 def said_once(groups: dict[str, list[Hit]], lineage: dict[str, tuple[str, int]]) -> tuple[dict[str, list[Hit]], Again]:
@@ -85,16 +101,16 @@ def _piece(text: str) -> str:
 def draw(infos: dict[str, SessionInfo], groups: dict[str, list[Hit]], again: Again, chosen: Filters) -> None:
     """Draw the groups of one page; ``infos`` are their sessions, ``again`` says which places forks repeat."""
     where = chosen.zone
-    for session, found in groups.items():
+    for session, hits in groups.items():
         info = infos.get(session)
         if info is None:
             continue
         with st.container(key=f"sessions_group_{session}", gap="small"):
-            _head(info, len(found), where)
-            shown = found if len(groups) == 1 else found[:PER_SESSION]
+            _head(info, len(hits), where)
+            shown = hits if len(groups) == 1 else hits[:PER_SESSION]
             for hit in shown[:100]:
                 _passage(hit, again.get((hit.session, hit.message), 0), where)
-            if (more := len(found) - len(shown)) > 0:
+            if (more := len(hits) - len(shown)) > 0:
                 st.page_link(
                     page("sessions"),
                     label=f"{more} more in this session",

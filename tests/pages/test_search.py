@@ -144,3 +144,35 @@ def test_each_filter_of_the_language_works_on_the_page(open_page, folder):
     assert asked("has:error") == {"a"}
     assert asked("has:damage") == set()
     assert asked('"needle again"') == {"c"}
+
+
+def test_a_word_that_everybody_says_is_found_page_by_page(open_page, folder):
+    for number in range(130):
+        lines = [
+            said(f"needle {place}", timestamp=f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z")
+            for place in range(4)
+        ]
+        write(folder, f"s{number:03}", *lines)  # fmt: skip
+    seen = []
+
+    page = open_page("sessions", q="needle")
+    assert "so far; older ones are on the next pages" in texts(page)
+    for number in range(1, 14):
+        page = open_page("sessions", q="needle", page=str(number))
+        shown = found(page)
+        assert len(shown) == 10
+        seen += shown
+
+    assert sorted(seen) == [f"s{number:03}" for number in range(130)]
+    assert "**520** passages in **130** sessions" in texts(page)
+    assert "so far" not in texts(page)
+
+
+def test_one_session_that_says_it_all_hides_no_other(open_page, folder):
+    write(folder, "loud", *(said("needle", timestamp="2026-02-01T00:00:00Z") for _ in range(700)))
+    write(folder, "quiet", said("needle", timestamp="2026-01-01T00:00:00Z"))
+
+    page = open_page("sessions", q="needle")
+
+    assert found(page) == {"loud", "quiet"}
+    assert "**701** passages in **2** sessions" in texts(page)
