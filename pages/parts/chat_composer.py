@@ -6,18 +6,21 @@ A prompt that could not be stored is shown with the reason, and never lost. Only
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
-from pages.parts import chat_header, chat_state, folder, providers
+from pages.parts import browser, chat_header, chat_state, folder, providers
 from pages.parts.cell_menu import open_dialog
 from pages.parts.chat_state import Notice
 from pages.parts.safe_markdown import safe_label, visible
-from sessions_lib import runs
+from sessions_lib import calls, runs
 from sessions_lib.content import Message
 from sessions_lib.errors import SessionError, SessionLocked
 from sessions_lib.runs import Run
 from sessions_lib.session import Session
+
+_TOLD = "chat_failure_told"  # the failed run this visitor was taken to
 
 
 def draw_composer(session: Session | None, run: Run | None) -> None:
@@ -95,6 +98,14 @@ def send(session_id: str | None, prompt: str) -> None:
         return
     chat_state.to_newest(session_id)
     chat_state.go(session_id)
+    _scroll_to_last_turn(session_id)
+
+
+def _scroll_to_last_turn(session_id: str) -> None:
+    """Bring what was just asked into sight, wherever the visitor was reading."""
+    with suppress(SessionError):
+        *_, (start, _) = calls.each_turn(folder.current(session_id).messages)
+        browser.scroll_to(chat_state.cell_key(session_id, start))
 
 
 def _has_changed(session_id: str) -> bool:
@@ -130,8 +141,13 @@ def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
     failed = ended.error if ended is not None and (waiting or is_last_word) else None
     for notice in ended.notices if ended is not None and is_last_word else ():
         st.caption(f":material/info: {safe_label(notice)}")
-    if failed:
-        st.error(safe_label(failed), icon=":material/error:")
+    if failed and ended is not None:
+        key = f"chat-failed-{session.id.replace('.', '_')}"
+        with st.container(key=key):
+            st.error(safe_label(failed), icon=":material/error:")
+        if st.session_state.get(_TOLD) != (session.id, ended.version):
+            st.session_state[_TOLD] = (session.id, ended.version)
+            browser.scroll_to(key)  # the prompt field covers what stands below the window
     elif waiting and waiting != "prompt":
         st.caption(f":material/history: {waiting}")
     if waiting:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sessions_lib import SessionManager, jsonl
-from tests.model_server import DROP, SILENCE, ModelServer, Reply, ask, chunk, say, usage_chunk
+from tests.model_server import DROP, SILENCE, ModelServer, Reply, ask, chunk, say, status, usage_chunk
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, write
 
 LONG = " ".join(f"word{number}" for number in range(60))
@@ -228,6 +228,21 @@ def test_a_server_killed_in_mid_run_shows_what_was_saved_and_offers_to_go_on(not
     expect(page.get_by_text("Yes.", exact=True)).to_be_visible()
     roles = [message["role"] for message in lines(notebook.folder / "a.jsonl")]
     assert roles == ["user", "assistant", "user", "assistant", "tool", "assistant"]
+
+
+def test_what_was_asked_and_why_it_failed_come_into_sight(notebook, model):
+    for _ in range(12):
+        SessionManager(notebook.folder).open("a").extend([{**TALLER}, {**METRES}])
+    page = notebook.open("/chat?session=a", viewport={"width": 900, "height": 500})
+    page.locator("body").press("Control+Home")
+    page.evaluate("() => document.querySelector('[class*=st-key-chat-cell-]').scrollIntoView()")
+    model.queue = [status(401, "Incorrect API key")] * 4
+
+    send(page, "Am I seen?")
+
+    expect(page.get_by_text("Am I seen?")).to_be_in_viewport()
+    expect(page.get_by_role("alert").filter(has_text="Incorrect API key")).to_be_in_viewport(ratio=0.9)
+    expect(page.get_by_role("button", name="Try again")).to_be_in_viewport()
 
 
 def test_several_sessions_are_answered_at_once(notebook, model):
