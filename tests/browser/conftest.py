@@ -67,6 +67,7 @@ class App:
     faults: list[str] = field(default_factory=list)
     contexts: list[Any] = field(default_factory=list)
     log_read: int = 0
+    was_killed: bool = False
 
     @property
     def url(self) -> str:
@@ -100,6 +101,7 @@ class App:
     def kill(self) -> None:
         """End the server as a crash would."""
         assert self.process is not None
+        self.was_killed = True
         self.process.kill()
         self.process.wait()
 
@@ -160,6 +162,7 @@ class App:
         # A server that a test kills or restarts takes its connections with it. And on a deep link Streamlit itself
         # first looks for its server below the page's own path: /chat/_stcore/health.
         is_expected = "ERR_CONNECTION" in text or "WebSocket" in text or ("404" in text and "/_stcore/" in url)
+        is_expected |= self.was_killed and ("_stcore/health" in text or "server is not responding" in text)
         if kind == "error" and not is_expected:
             self.faults.append(f"console error: {text} {url}")
 
