@@ -28,7 +28,7 @@ _NOTICE = re.compile(
 )
 INTERRUPTED = re.compile(r"\s*\[Request interrupted by user[^\]]*\]\s*\Z")
 _RESUMED = "No response requested."
-_NAMING = ("custom-title", "ai-title", "summary")
+_NAMING = frozenset({"custom-title", "ai-title", "summary"})
 _SAID = frozenset({"prompt", "answer", "result", "command", "summary"})
 
 
@@ -166,7 +166,7 @@ def facts_of(listed: Sequence[tuple[int, Record]], source: Source) -> Facts:
             misses = not (facts.cwd and facts.git_branch and facts.version)
         if "forkedFrom" in record and facts.forked_from is None and isinstance(record["forkedFrom"], dict):
             facts.forked_from = _word(record["forkedFrom"], "sessionId")
-        if record.get("type") in _NAMING:
+        if word(record.get("type")) in _NAMING:
             naming.append(record)
     facts.title = _title(naming, listed) if naming else None
     # A resumed file may start with records of the session it was copied from; its name, or its end, tells its own.
