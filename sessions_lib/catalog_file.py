@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 11
+VERSION = 12
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -39,6 +39,7 @@ CREATE TABLE sessions(
 CREATE INDEX sessions_by_time ON sessions(last_active DESC, id);
 CREATE INDEX sessions_by_newest ON sessions(newest DESC);
 CREATE INDEX sessions_waiting ON sessions(n) WHERE indexed < messages;
+CREATE INDEX sessions_without_rows ON sessions(id) WHERE detailed=0 AND messages>0;
 CREATE INDEX sessions_by_change ON sessions(changed);
 CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
 CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
@@ -57,7 +58,7 @@ CREATE TABLE messages(
   calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER);
 CREATE INDEX messages_by_session ON messages(session, number);
 CREATE INDEX messages_again ON messages(session) WHERE counts=0;
-CREATE INDEX messages_first_token ON messages(session) WHERE first_token_ms IS NOT NULL;
+CREATE INDEX messages_first_token ON messages(first_token_ms) WHERE first_token_ms IS NOT NULL AND counts=1;
 CREATE TABLE calls(
   session INTEGER, message INTEGER, position INTEGER, id TEXT, name TEXT, result INTEGER, error INTEGER,
   effect INTEGER, duration_ms INTEGER, PRIMARY KEY(session, message, position)) WITHOUT ROWID;
@@ -71,6 +72,9 @@ CREATE TABLE once(
   session INTEGER PRIMARY KEY, messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER);
+CREATE TABLE tools(
+  session INTEGER, name TEXT, calls INTEGER, failures INTEGER, unanswered INTEGER, duration_ms INTEGER, timed INTEGER,
+  PRIMARY KEY(session, name)) WITHOUT ROWID;
 CREATE INDEX activity_copies ON activity(session) WHERE copies>0;
 CREATE TABLE terms(list INTEGER PRIMARY KEY AUTOINCREMENT, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');

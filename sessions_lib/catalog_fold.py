@@ -53,6 +53,7 @@ class Fold:
     next_row: int = 0
     calls: list[Call] = field(default_factory=list)
     activity: dict[Key, Sums] = field(default_factory=dict)
+    tools: dict[str, Sums] = field(default_factory=dict)
     identities: list[str] = field(default_factory=list)
     first_new: int = 0
     _pending: list[tuple[Any, ...]] = field(default_factory=list)  # of this turn, before its first time
@@ -197,6 +198,10 @@ class Fold:
         for position, call_id, name in heads.calls_in(head):
             made = [self.row.n, number, position, call_id, name, None, 0, 1, None]
             by_id.setdefault(call_id, []).append(made)
+            if number not in self.losers:
+                sums = self._uses(name)
+                sums[0] += 1
+                sums[2] += 1
             if self.rows is not None:
                 self.calls.append(made)
             if name:
@@ -215,9 +220,22 @@ class Fold:
         call = stack[-1].pop(0)
         if not stack[-1]:
             stack.pop()
+        if call[1] not in self.losers:
+            sums, took = self._uses(call[4]), milliseconds(head.duration_ms)
+            sums[1] += bool(head.is_error)
+            sums[2] -= 1
+            if took is not None:
+                sums[3] = (sums[3] or 0) + took
+                sums[4] += 1
         call[5:] = [number, int(bool(head.is_error)), int(head.effect is not False), milliseconds(head.duration_ms)]
         if call[1] < self.first_new and self.rows is not None:
             self.calls.append(call)  # stored earlier, answered now
+
+    def _uses(self, tool: str) -> Sums:
+        found = self.tools.get(tool)
+        if found is None:
+            found = self.tools[tool] = [0, 0, 0, None, 0]  # calls, failures, unanswered, milliseconds, timed
+        return found
 
     def write_rows(self, db: sqlite3.Connection) -> None:
         """Store the rows of messages and calls, where they are wanted."""
@@ -237,6 +255,8 @@ class Fold:
         ):
             once = [_plus(a, b) for a, b in zip(once, stored, strict=True)]
         db.execute(_ONCE, (row.n, *once))
+        if self.tools:
+            self._write_tools(db)
         whenever = (row.last_active or 0) // QUARTER_US
         if self.first_new:
             for model, *stored in db.execute(
@@ -254,6 +274,17 @@ class Fold:
             place = (1, whenever) if quarter is None else (0, quarter)
             made.append((row.n, *place, model, *sums))
         db.executemany(_ACTIVITY, made)
+
+    def _write_tools(self, db: sqlite3.Connection) -> None:
+        stored = {}
+        if self.first_new:
+            found = "SELECT name, calls, failures, unanswered, duration_ms, timed FROM tools WHERE session=?"
+            stored = {name: sums for name, *sums in db.execute(found, (self.row.n,))}
+        made = [
+            (self.row.n, name, *(map(_plus, sums, stored[name]) if name in stored else sums))
+            for name, sums in self.tools.items()
+        ]
+        db.executemany("INSERT OR REPLACE INTO tools VALUES(?, ?, ?, ?, ?, ?, ?)", made)
 
     def _merge(self, key: Key, stored: Collection[Any]) -> None:
         new = self.activity.get(key)

@@ -317,7 +317,7 @@ def _write_names(db: sqlite3.Connection, row: Row) -> None:
 def _remove_messages(db: sqlite3.Connection, row: Row) -> set[int]:
     """Take the messages of a session out; the sessions whose copies of them count from now on."""
     db.execute("UPDATE facts SET value=value+? WHERE name='dead_rows'", (row.indexed,))
-    for table in ("messages", "calls", "activity", "once"):
+    for table in ("messages", "calls", "activity", "once", "tools"):
         db.execute(f"DELETE FROM {table} WHERE session=?", (row.n,))
     return catalog_copies.remove(db, row.n)
 
@@ -346,6 +346,7 @@ def sum_up(db: sqlite3.Connection, folder: Path, session: int, losers: set[int])
         return  # gone or unreadable since: the next refresh takes its rows out
     fold.finish()
     db.execute("DELETE FROM activity WHERE session=?", (session,))
+    db.execute("DELETE FROM tools WHERE session=?", (session,))
     again.last_active = row.last_active
     fold.write_activity(db)
     if row.detailed:

@@ -79,12 +79,6 @@ def figures(catalog: Catalog, asked: Query = ALL) -> Figures:
             f"SELECT {_SUMS}, sum(a.again) {_from(where, asked)} WHERE {where}", values
         ).fetchone()
         counts = dict(zip((*COUNTS, *TOKENS), found, strict=True))
-        about, bounds = _said(catalog, db, asked)
-        waits = db.execute(
-            "SELECT m.first_token_ms FROM messages m JOIN sessions s ON s.n=m.session "
-            f"WHERE m.first_token_ms IS NOT NULL AND m.counts=1 AND {about}",
-            bounds,
-        ).fetchall()
         every, values = _sessions(catalog, db, asked)
         present = db.execute(
             f"SELECT count(*), total(s.parent IS NOT NULL) FROM sessions s WHERE {every}", values
@@ -102,10 +96,23 @@ def figures(catalog: Catalog, asked: Query = ALL) -> Figures:
             tool_calls=number["tool_calls"],
             tool_results=number["tool_results"],
             errors=number["errors"],
-            first_token_ms=statistics.median(wait for (wait,) in waits) if waits else None,
+            first_token_ms=_first_token(catalog, db, asked),
         )
 
     return catalog.ask(count)
+
+
+def _first_token(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> float | None:
+    """The median wait for a first token."""
+    about, bounds = _said(catalog, db, asked)
+    joined = " JOIN sessions s ON s.n=m.session" if "s." in about else ""
+    waits = f"FROM messages m{joined} WHERE m.first_token_ms IS NOT NULL AND m.counts=1 AND {about}"
+    (count,) = db.execute(f"SELECT count(*) {waits}", bounds).fetchone()
+    if not count:
+        return None
+    middle = (2 - count % 2, (count - 1) // 2)  # how many, behind how many
+    found = db.execute(f"SELECT m.first_token_ms {waits} ORDER BY 1 LIMIT ? OFFSET ?", (*bounds, *middle))
+    return float(statistics.mean(wait for (wait,) in found))
 
 
 def period_before(asked: Query, zone: tzinfo | None = None, now: datetime | None = None) -> Query | None:
@@ -194,6 +201,14 @@ def tools(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     columns = ("tool", "calls", "failures", "unanswered", "sessions", "duration_ms", "timed")
 
     def read(db: sqlite3.Connection) -> list[Any]:
+        if not (asked.since or asked.until):  # over all days each session has its sums
+            where, values = _sessions(catalog, db, asked)
+            joined = " JOIN sessions s ON s.n=c.session" if where != "1" else ""
+            return db.execute(
+                "SELECT c.name, sum(c.calls), sum(c.failures), sum(c.unanswered), count(*), sum(c.duration_ms), "
+                f"sum(c.timed) FROM tools c{joined} WHERE c.calls>0 AND {where} GROUP BY c.name ORDER BY 2 DESC, 1",
+                values,
+            ).fetchall()
         where, values = _said(catalog, db, asked)
         return db.execute(
             "SELECT c.name, count(*), sum(c.error), sum(c.result IS NULL), count(DISTINCT c.session), "

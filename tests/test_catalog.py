@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,12 @@ def same(kept: Catalog, folder: Path) -> None:
         assert count == kept.totals().messages
         assert frame["total"].sum() == (kept.totals().tokens.total or 0)
     assert stats.tools(kept)["calls"].sum() == kept.totals().tool_calls
+    # Sums of whole sessions, and the same by looking at each message of a range that leaves none out.
+    ranged = query.parse("after:1970-01-02 before:2100-01-01")
+    assert stats.tools(kept).equals(stats.tools(kept, ranged))
+    assert stats.by_tag(kept).equals(stats.by_tag(kept, ranged))
+    figures = stats.figures(kept)
+    assert replace(stats.figures(kept, ranged), sessions=figures.sessions, forks=figures.forks) == figures
     contents = [listing.read(folder, session) for session in listing.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
         found = listing.hits_newest_first([hit for one in contents for hit in listing.hits_in(asked, one)])
