@@ -11,12 +11,13 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import streamlit as st
 
 from pages.parts import folder
 from pages.parts.safe_markdown import safe_label, safe_markdown
-from sessions_lib import content, runs
+from sessions_lib import content, runs, times
 from sessions_lib.errors import SessionError
 from sessions_lib.runs import Run, Snapshot
 from sessions_lib.session import Session
@@ -35,7 +36,7 @@ def watch_run(run: Run, stored: int, place: st.delta_generator.DeltaGenerator, *
             _tick(run, stored)
         return
     with place:
-        view = _LiveView()
+        view = _LiveView(run)
     for snapshot in run.follow(INTERVAL_S):
         if snapshot.state != "running" or snapshot.stored != stored:
             break
@@ -57,20 +58,21 @@ def _tick(run: Run, stored: int) -> None:
     snapshot = run.snapshot()
     if snapshot.state != "running" or snapshot.stored != stored:
         st.rerun()
-    _LiveView().show(snapshot)
+    _LiveView(run).show(snapshot)
 
 
 class _LiveView:
     """The elements a growing answer is drawn into; a settled part is sent once and not again."""
 
-    def __init__(self) -> None:
+    def __init__(self, run: Run) -> None:
         with st.container(key="chat-watched", gap="small"):
             self._reasoning = st.empty()
             self._settled = st.container()
             self._text = st.empty()
             self._state = st.empty()
         self._settled_to = 0
-        self._since = time.monotonic()
+        began = times.parse(run.since)
+        self._since = time.monotonic() - ((datetime.now(UTC) - began).total_seconds() if began else 0)
         self._version = -1
 
     def show(self, snapshot: Snapshot) -> None:

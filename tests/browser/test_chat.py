@@ -81,6 +81,20 @@ def test_a_reload_in_mid_answer_goes_on_with_the_same_answer(notebook, model):
     assert len(model.requests) == 1
 
 
+def test_a_page_that_comes_later_counts_from_the_beginning_of_the_run(notebook, model):
+    model.queue = [Reply([chunk({"content": "Half"}), SILENCE])]
+    page = notebook.open("/chat?session=a")
+    send(page, "Tell me")
+    expect(live(page)).to_contain_text(re.compile(r"Answering … [6-9] s"))
+
+    page.reload()
+
+    expect(live(page)).to_contain_text(re.compile(r"Answering …"))
+    assert int(re.search(r"… (\d+) s", live(page).inner_text()).group(1)) >= 6
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_text("stopped before its end").first).to_be_visible()
+
+
 def test_the_last_words_are_drawn_before_the_page_is_drawn_again(notebook, model):
     words = [chunk({"content": f"word{n} "}) for n in range(500)]
     model.queue = [Reply([*words, chunk({"content": "END"}, "stop")], pause_s=0.01, done=False)]
