@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import streamlit as st
@@ -80,7 +81,7 @@ def draw_starter() -> None:
         st.button(safe_label(demo.DAY_1), icon=":material/chat_bubble:", key="home-try", on_click=try_it)
 
 
-def walk(shown: list[str]) -> list[tuple[str, str, str, str, dict[str, str]]]:
+def walk(shown: Sequence[str]) -> list[tuple[str, str, str, str, dict[str, str]]]:
     """The four cards: through the demo's newest fork, session by session, if it is there; else the ways in."""
     infos = found.infos(shown)
     forks = [info for info in infos.values() if info.parent in infos]
@@ -174,7 +175,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
 
 ways = st.container(key="home-ways")
 with folder.errors_told(), found.at_one_moment():
-    recent, total, shown = found.newest(RECENT), found.total(), folder.manager().marked("demo")
+    recent, total, shown = found.newest(RECENT), found.total(), found.of_the_demo()
     with ways:
         draw_ways(walk(shown))
     with actions:

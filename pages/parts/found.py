@@ -19,7 +19,7 @@ from pages.parts.known import once
 from sessions_lib.catalog import Catalog
 from sessions_lib.catalog_rows import INFO, info_of
 from sessions_lib.listing import Hit, SessionInfo
-from sessions_lib.manager import family_of
+from sessions_lib.manager import SessionManager, family_of
 from sessions_lib.query import Query
 
 # What the choice says → its label, the order of the catalog, and whether it starts with the largest.
@@ -87,7 +87,7 @@ def hits(chosen: Filters, limit: int | None = None) -> Sequence[Hit]:
     """Where the search is found in the sessions that the filters leave, newest first, at most ``limit``."""
     share = reading.indexing(catalog().folder)
     if share is None:
-        return catalog().search(chosen.asked, limit)
+        return once(Catalog.search, chosen.asked, limit)
     with st.spinner(f"{share:.0%} of the texts are indexed. The others are read from their files, which takes longer."):
         return catalog().search(chosen.asked, limit)
 
@@ -102,8 +102,12 @@ def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:
 
 def lineage() -> dict[str, tuple[str, int]]:
     """Each fork's parent, and how many messages it copied."""
+    return once(_lineage)
+
+
+def _lineage(asked: Catalog) -> dict[str, tuple[str, int]]:
     wanted = "SELECT id, parent, inherited FROM sessions WHERE parent IS NOT NULL"
-    rows = catalog().ask(lambda db: db.execute(wanted).fetchall())
+    rows = asked.ask(lambda db: db.execute(wanted).fetchall())
     return {session: (parent, inherited) for session, parent, inherited in rows}
 
 
@@ -126,6 +130,15 @@ def family(session: str) -> list[SessionInfo]:
 def ids(chosen: Filters) -> Sequence[str]:
     """The ids of all sessions that the filters leave, newest first."""
     return once(Catalog.ids, chosen.asked)
+
+
+def of_the_demo() -> Sequence[str]:
+    """The ids of the demo's sessions, newest first."""
+    return once(_of_the_demo)
+
+
+def _of_the_demo(asked: Catalog) -> Sequence[str]:
+    return SessionManager(asked.folder).marked("demo")
 
 
 def damaged() -> Sequence[str]:

@@ -17,7 +17,7 @@ from pages.parts.safe_markdown import safe_label, visible
 from sessions_lib.listing import Hit, SessionInfo
 
 PER_SESSION = 3
-MOST_HITS = 300
+MOST_HITS = 100
 Place = tuple[str, int | None]
 Again = dict[Place, int]
 _WHO = {"user": "You", "assistant": "Answer", "tool": "Tool result", "system": "System"}
