@@ -158,7 +158,7 @@ def summary(said: Sequence[Message]) -> list[str]:
     turns = messages.turn_count(said)
     found = [_count(len(said), "message"), _count(turns, "turn")]
     totals = usage.total(said)
-    if totals.total is not None:
+    if totals.reported and totals.total is not None:
         known = f" (known for {totals.reported} of {totals.answers} answers)"
         found.append(f"{totals.total:,} tokens{'' if totals.reported == totals.answers else known}")
     elif totals.answers:
