@@ -34,7 +34,7 @@ PAGES: dict[str, tuple[str, dict[str, str], str]] = {
     "Sessions": ("sessions", {}, "[data-testid=stDataFrame] canvas"),
     "a search": ("sessions", {"q": RARE}, ".st-key-sessions_q input"),
     "a search for a frequent word": ("sessions", {"q": "checkpoint drift"}, ".st-key-sessions_q input"),
-    "Stats": ("stats", {"when": "all"}, "[data-testid=stVegaLiteChart] canvas"),
+    "Stats": ("stats", {"when": "all"}, ".vega-embed :is(svg, canvas)"),
     "Home": ("home", {}, ".st-key-home-recent"),
 }
 
