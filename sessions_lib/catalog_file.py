@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 13
+VERSION = 14
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -71,7 +71,8 @@ CREATE TABLE activity(
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER,
   PRIMARY KEY(session, untimed, quarter, model)) WITHOUT ROWID;
 CREATE TABLE once(
-  session INTEGER PRIMARY KEY, messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
+  session INTEGER PRIMARY KEY, first INTEGER, last INTEGER,
+  messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER);
 CREATE TABLE tools(

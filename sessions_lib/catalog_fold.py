@@ -32,7 +32,7 @@ _COPIES, _AGAIN = 12, 13
 _MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 19)})"
 _ACTIVITY = f"INSERT OR REPLACE INTO activity VALUES({', '.join('?' * (4 + len(SUMS)))})"
 
-_ONCE = f"INSERT OR REPLACE INTO once VALUES({', '.join('?' * (1 + len(SUMS)))})"
+_ONCE = f"INSERT OR REPLACE INTO once VALUES({', '.join('?' * (3 + len(SUMS)))})"
 
 Call = list[Any]  # a row of ``calls``: session, message, position, id, name, result, error, effect, duration_ms
 Sums = list[Any]
@@ -254,7 +254,6 @@ class Fold:
             stored := db.execute(f"SELECT {', '.join(SUMS)} FROM once WHERE session=?", (row.n,)).fetchone()
         ):
             once = [_plus(a, b) for a, b in zip(once, stored, strict=True)]
-        db.execute(_ONCE, (row.n, *once))
         if self.tools:
             self._write_tools(db)
         whenever = (row.last_active or 0) // QUARTER_US
@@ -274,6 +273,12 @@ class Fold:
             place = (1, whenever) if quarter is None else (0, quarter)
             made.append((row.n, *place, model, *sums))
         db.executemany(_ACTIVITY, made)
+        quarters = [stored[2] for stored in made if stored[4]]
+        ends = (min(quarters, default=None), max(quarters, default=None))
+        if self.first_new:
+            found = "SELECT min(quarter), max(quarter) FROM activity WHERE session=? AND messages>0"
+            ends = db.execute(found, (row.n,)).fetchone()
+        db.execute(_ONCE, (row.n, *ends, *once))
 
     def _write_tools(self, db: sqlite3.Connection) -> None:
         stored = {}

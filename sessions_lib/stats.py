@@ -234,16 +234,26 @@ def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, spl
     ``answers``, ``reported``, ``tool_calls``, ``tool_results``, ``errors`` (int64); ``input`` … ``total`` (Int64). A
     session with two tags stands under both: do not sum over tags.
     """
-    name, join = _split(split)
 
     def read(db: sqlite3.Connection) -> list[Any]:
-        where, values = _activity(catalog, db, asked)
         day = _day_number(zone, found) if (found := _days(db)) else "0"
-        return db.execute(
-            f"SELECT {day}, {name}, count(DISTINCT a.session), {_SUMS} "
-            f"{_from(where, asked, by_day=True)} {join} WHERE {where} GROUP BY 1, 2",
-            values,
-        ).fetchall()
+        where, values = _without_days(catalog, db, asked)
+        name, join = _split(split)
+        joined = f"{_sessions_join(where)} {join} WHERE {where} AND a.messages>0"
+        low, high = _quarters(asked)
+        inside = "a.quarter>=? AND a.quarter<?"
+        if split == "model":
+            sums = f"SELECT {day}, {name}, count(DISTINCT a.session), {_SUMS} FROM activity a {joined} AND {inside}"
+            return db.execute(f"{sums} GROUP BY 1, 2", (*values, low, high)).fetchall()
+        # Most sessions lie in one day, and have one row of sums; only the others are looked at by the quarter.
+        first, last = (day.replace("a.quarter", column) for column in ("a.first", "a.last"))
+        whole = f"a.first>=? AND a.last<? AND {first}={last}"
+        short = f"SELECT {first}, {name}, count(*), {_SUMS} FROM once a {joined} AND {whole} GROUP BY 1, 2"
+        parts = db.execute(short, (*values, low, high)).fetchall()
+        others = f"a.session IN (SELECT a.session FROM once a WHERE a.last>=? AND a.first<? AND NOT ({whole}))"
+        sums = f"SELECT {day}, {name}, count(DISTINCT a.session), {_SUMS} FROM activity a {joined} AND {inside}"
+        parts += db.execute(f"{sums} AND {others} GROUP BY 1, 2", (*values, *(low, high) * 3)).fetchall()
+        return _added(parts)
 
     said = _spelling(catalog) if split == "tag" else {}
     rows = [(date.fromordinal(row[0]), said.get(row[1], row[1]), *row[2:]) for row in catalog.ask(read)]
@@ -398,12 +408,17 @@ def _without_days(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tup
     return _sessions(catalog, db, replace(asked, since=None, until=None))
 
 
+def _quarters(asked: Query) -> tuple[int, int]:
+    """The half-open range of ``asked`` in quarters of an hour since 1970."""
+    low, high = to_us(asked.since), to_us(asked.until)
+    return (-(1 << 62) if low is None else low // QUARTER_US), (1 << 62 if high is None else high // QUARTER_US)
+
+
 def _spent(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
     """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``, copies among it."""
     where, values = _without_days(catalog, db, asked)
-    for sign, bound in ((">=", to_us(asked.since)), ("<", to_us(asked.until))):
-        if bound is not None:
-            where, values = f"{where} AND a.quarter{sign}?", (*values, bound // QUARTER_US)
+    if asked.since or asked.until:
+        where, values = f"{where} AND a.quarter>=? AND a.quarter<?", (*values, *_quarters(asked))
     return where, values
 
 
@@ -413,10 +428,14 @@ def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[s
     return f"{where} AND a.messages>0", values
 
 
-def _from(where: str, asked: Query, *, by_day: bool = False) -> str:
-    """The tables behind ``where``: over all days one row a session is enough, and all sessions need no look at them."""
-    table = "activity" if by_day or asked.since or asked.until else "once"
-    return f"FROM {table} a" + (" JOIN sessions s ON s.n=a.session" if "s." in where else "")
+def _from(where: str, asked: Query) -> str:
+    """The tables behind ``where``: over all days one row a session is enough."""
+    return f"FROM {'activity' if asked.since or asked.until else 'once'} a{_sessions_join(where)}"
+
+
+def _sessions_join(where: str) -> str:
+    """The sessions, where ``where`` is about them."""
+    return " JOIN sessions s ON s.n=a.session" if "s." in where else ""
 
 
 def _said(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
@@ -444,6 +463,16 @@ def _spelling(catalog: Catalog) -> dict[str, str]:
     return {**{metadata.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
 
 
+def _added(parts: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Rows of the same day and name as one; ``None`` is unknown and adds nothing."""
+    found: dict[tuple[Any, Any], list[Any]] = {}
+    for day, name, *sums in parts:
+        if (known := found.get((day, name))) is not None:
+            sums = [b if a is None else a if b is None else a + b for a, b in zip(known, sums, strict=True)]
+        found[day, name] = sums
+    return [(*key, *sums) for key, sums in found.items()]
+
+
 def _day_number(zone: tzinfo | None, days: Sequence[int]) -> str:
     """The ordinal of the day in ``zone`` as SQL over ``a.quarter``, which lies in one of ``days`` (UTC, ascending)."""
     changes: list[tuple[int, int]] = []  # the quarter an offset starts at, and the offset in quarters
@@ -464,9 +493,15 @@ def _day_number(zone: tzinfo | None, days: Sequence[int]) -> str:
 
 
 def _days(db: sqlite3.Connection) -> list[int]:
-    """The days since 1970 (UTC) with a message."""
-    found = db.execute(f"SELECT DISTINCT (quarter + {96 * UNIX_DAY}) / 96 FROM activity ORDER BY 1")
-    return [day - UNIX_DAY for (day,) in found]
+    """The days since 1970 (UTC) with a message, and perhaps a few more."""
+    day = f"(a.quarter + {96 * UNIX_DAY}) / 96"
+    first, last = (day.replace("a.quarter", column) for column in ("first", "last"))
+    found = db.execute(
+        f"SELECT DISTINCT {first} FROM once WHERE messages>0 UNION SELECT DISTINCT {last} FROM once WHERE messages>0 "
+        f"UNION SELECT DISTINCT {day} FROM activity a WHERE session IN "
+        f"(SELECT session FROM once WHERE {last}-{first}>1) ORDER BY 1"
+    )
+    return [number - UNIX_DAY for (number,) in found]
 
 
 def _offset(zone: tzinfo | None, quarter: int) -> int:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -101,6 +102,14 @@ def same(kept: Catalog, folder: Path) -> None:
     ranged = query.parse("after:1970-01-02 before:2100-01-01")
     assert stats.tools(kept).equals(stats.tools(kept, ranged))
     assert stats.by_tag(kept).equals(stats.by_tag(kept, ranged))
+    for zone in (UTC, ZoneInfo("Asia/Kolkata")):
+        days = stats.by_day(kept, zone=zone)
+        found = said.groupby(said["time"].dt.tz_convert(zone).dt.date)
+        assert dict(zip(days["day"], days["messages"], strict=True)) == found["role"].size().to_dict()
+        assert list(days["sessions"]) == list(found["session"].nunique())
+        assert list(days["total"].fillna(0)) == list(found["total"].sum())
+        shorter = query.parse("after:2026-01-05 before:2026-01-15", zone)
+        assert stats.by_day(kept, shorter, zone)["messages"].sum() == len(stats.messages(kept, shorter))
     figures = stats.figures(kept)
     assert replace(stats.figures(kept, ranged), sessions=figures.sessions, forks=figures.forks) == figures
     contents = [listing.read(folder, session) for session in listing.session_ids(folder)]
