@@ -247,7 +247,8 @@ class Catalog:
     def _refresh(self, db: sqlite3.Connection, on_progress: Progress | None) -> None:
         self._learn(db)
         waiting = self._differing()
-        is_bulk = len(waiting) > BATCH
+        # Reading most of a folder, copies are looked at once, at the end; after a few changes that would be most work.
+        is_bulk = len(waiting) > max(BATCH, len(self._known) // 4)
         if is_bulk:  # what was written last is wanted first
             written = {one: catalog_rows.stamp_of(self.folder / (one + listing.MESSAGES)) for one in waiting}
             waiting.sort(key=lambda one: (written[one] or (0, 0))[1], reverse=True)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 14
+VERSION = 15
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -42,6 +42,7 @@ CREATE INDEX sessions_waiting ON sessions(n) WHERE indexed < messages;
 CREATE INDEX sessions_without_rows ON sessions(id) WHERE detailed=0 AND messages>0;
 CREATE INDEX sessions_by_last_row ON sessions(last_row);
 CREATE INDEX sessions_by_title ON sessions(title_text) WHERE title_text<>'';
+CREATE INDEX sessions_totals ON sessions(parent, messages, total, offset, damaged, fault);
 CREATE INDEX sessions_by_change ON sessions(changed);
 CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent IS NOT NULL;
 CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
