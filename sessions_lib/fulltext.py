@@ -141,11 +141,13 @@ def _state(db: sqlite3.Connection) -> tuple[Any, ...]:
 # ---------------------------------------------------------------- indexing
 
 
+# SQLite would rather walk all sessions by time.
+_WAITING = "FROM sessions INDEXED BY sessions_waiting WHERE indexed < messages"
+
+
 def unindexed_bytes(db: sqlite3.Connection) -> int:
     """About how many bytes of messages wait to be indexed; at least 1 while anything does."""
-    waiting = db.execute(
-        "SELECT count(*), total(offset * (messages - indexed) / messages) FROM sessions WHERE indexed < messages"
-    ).fetchone()
+    waiting = db.execute(f"SELECT count(*), total(offset * (messages - indexed) / messages) {_WAITING}").fetchone()
     return max(int(waiting[1]), int(waiting[0]), int(bool(_fact(db, "bulk"))))
 
 
@@ -162,7 +164,9 @@ def index(db: sqlite3.Connection, folder: Path, *, seconds: float) -> None:
                 db.execute("UPDATE facts SET value=1 WHERE name='bulk'")
                 _merge_as_it_grows(db, False)
             terms = _index_batch(db, folder, until, is_bulk)
-            left = db.execute("SELECT 1 FROM sessions WHERE indexed < messages LIMIT 1").fetchone()
+            left = db.execute(
+                "SELECT 1 FROM sessions INDEXED BY sessions_waiting WHERE indexed < messages LIMIT 1"
+            ).fetchone()
             if not is_bulk:
                 _add_terms(db, terms)
             elif not left:
@@ -187,9 +191,7 @@ def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bo
     """Index sessions until the batch is full or the time is up; the new words, if they are not read back later."""
     terms: set[str] = set()
     size = 0
-    waiting = db.execute(
-        "SELECT n, id, messages, indexed, offset FROM sessions WHERE indexed < messages ORDER BY last_active DESC, id"
-    ).fetchall()
+    waiting = db.execute(f"SELECT n, id, messages, indexed, offset {_WAITING} ORDER BY last_active DESC, id").fetchall()
     for n, session, count, indexed, offset in waiting:
         add_rows(db, folder, session)
         texts = _texts(db, folder, n, session, indexed)
