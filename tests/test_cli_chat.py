@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pty
 import select
 import signal
 import subprocess
+import termios
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -141,6 +143,12 @@ def test_a_session_that_is_being_written_is_refused_and_a_fork_named(terminal: T
 # --- a terminal, and signals ------------------------------------------------------------------------------------
 
 
+def _as_at_a_terminal() -> None:
+    """Its own terminal, and Ctrl-C heard, which a shell lets its background jobs ignore."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Screen:
     """A command in a pseudo-terminal: what it shows, and keys to press."""
 
@@ -149,7 +157,7 @@ class Screen:
         self.process = subprocess.Popen(
             terminal.command("forkbook", *arguments),
             stdin=side, stdout=side, stderr=side, env=terminal.env(TERM="dumb", **env), cwd=terminal.work, start_new_session=True,
-            preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+            preexec_fn=_as_at_a_terminal,
         )  # fmt: skip
         os.close(side)
         self.shown = ""
