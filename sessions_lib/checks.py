@@ -224,7 +224,8 @@ def mended(file: Path) -> bytes:
             chunks = [own if own.endswith(b"\n") else own + b"\n"]
         elif line.damage.kind == "glued":
             bounds = [line.start, *line.ends]
-            chunks = [raw[a:b].strip(_BETWEEN) + b"\n" for a, b in pairwise(bounds)]
+            parts = [raw[a:b].strip(_BETWEEN) for a, b in pairwise(bounds)]
+            chunks = [_alone(part, one) + b"\n" for part, one in zip(parts, line.records, strict=True)]
         else:
             chunks = [jsonl.encode(record) + b"\n" for record in line.records]
         before += gap
@@ -235,6 +236,13 @@ def mended(file: Path) -> bytes:
     for index, results in _missing_results(whole).items():
         pieces[index] += b"".join(jsonl.encode(messages.stamped(result)) + b"\n" for result in results)
     return b"".join(pieces) + before + raw[position:]
+
+
+def _alone(part: bytes, record: Message) -> bytes:
+    """The bytes of ``record`` on a line of its own: ``part`` as it is, unless something else stands in it."""
+    read = jsonl.parse_line(part, 1, 0)
+    is_clean = read is not None and read.damage is None and len(read.records) == 1
+    return part if is_clean else jsonl.encode(record)
 
 
 def _missing_results(whole: Sequence[Message]) -> dict[int, list[Message]]:

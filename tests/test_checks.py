@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessions_lib import SessionManager, calls
+from sessions_lib import SessionManager, calls, jsonl
 from sessions_lib.checks import Fault, check, repair
 from sessions_lib.errors import SessionLocked, SessionNotFound
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, is_valid_request, result, said, write
@@ -233,6 +233,17 @@ def test_any_bytes_are_checked_and_repaired_without_losing_a_message(
     from sessions_lib.messages import for_request
 
     assert is_valid_request(for_request(session.messages))
+
+
+@pytest.mark.parametrize("beside", ["0", "[1]", "{}", "null true"])
+def test_what_is_no_message_is_taken_off_the_line_of_one(tmp_path: Path, beside: str) -> None:
+    message = json.dumps(LIGHTHOUSES)
+    (tmp_path / "a.jsonl").write_text(f"{beside}{message}\n{message}{beside}\n")
+
+    repair(tmp_path, "a", write=True)
+
+    assert (tmp_path / "a.jsonl").read_text() == f"{jsonl.encode(LIGHTHOUSES).decode()}\n" * 2
+    assert not any(fault.can_be_repaired for fault in check(tmp_path, "a") if fault.file == "a.jsonl")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
