@@ -170,13 +170,15 @@ def _read_block(lines: Lines, offset: int, block: bytes) -> None:
         are_messages = all(type(r) is dict and type(r.get("role")) is str for r in records)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
         are_messages, records = False, []
-    count = block.count(b"\n") + (not block.endswith(b"\n"))
+    ends, end = array("q"), 0
+    while end := block.find(b"\n", end) + 1:
+        ends.append(offset + end)
+    if not block.endswith(b"\n"):
+        ends.append(offset + len(block))
+    count = len(ends)
     if are_messages and len(records) == count:
-        end = 0
-        for number in range(count):
-            end = block.find(b"\n", end) + 1 or len(block)
-            lines.ends.append(offset + end)
-            lines.line_numbers.append(lines.line_count + number + 1)
+        lines.ends.extend(ends)
+        lines.line_numbers.extend(range(lines.line_count + 1, lines.line_count + 1 + count))
         lines.messages += records
     else:
         for _, line in lines_of(block, offset, lines.line_count + 1, is_end=not block.endswith(b"\n")):
