@@ -37,7 +37,9 @@ def numbers(identities: Iterable[str]) -> array[int]:
 def add(db: sqlite3.Connection, session: int, first: int, identities: array[int], *, now: bool = True) -> None:
     """Keep the identities of the messages of ``session`` from number ``first`` on; not ``now``: until ``add_all``."""
     if identities:
-        db.execute("INSERT OR REPLACE INTO runs VALUES(?, ?, ?, ?)", (session, first, int(now), identities.tobytes()))
+        db.execute(
+            "INSERT OR REPLACE INTO identity_lists VALUES(?, ?, ?, ?)", (session, first, int(now), identities.tobytes())
+        )
         if now:
             _insert(db, [(identity, session, number) for number, identity in enumerate(identities, first)])
 
@@ -45,12 +47,12 @@ def add(db: sqlite3.Connection, session: int, first: int, identities: array[int]
 def add_all(db: sqlite3.Connection) -> None:
     """Let the identities be found that were not added at once."""
     rows = []
-    for session, first, packed in db.execute("SELECT session, first, packed FROM runs WHERE added=0"):
+    for session, first, packed in db.execute("SELECT session, first, packed FROM identity_lists WHERE added=0"):
         identities: array[int] = array("q", packed)
         rows += [(identity, session, number) for number, identity in enumerate(identities, first)]
     rows.sort(key=itemgetter(0))  # in order, a tree is filled at half the cost
     _insert(db, rows)
-    db.execute("UPDATE runs SET added=1 WHERE added=0")
+    db.execute("UPDATE identity_lists SET added=1 WHERE added=0")
 
 
 def _insert(db: sqlite3.Connection, rows: list[tuple[int, int, int]]) -> None:
@@ -60,7 +62,7 @@ def _insert(db: sqlite3.Connection, rows: list[tuple[int, int, int]]) -> None:
 def of(db: sqlite3.Connection, session: int) -> array[int]:
     """The identities of all messages of ``session``, in order."""
     found: array[int] = array("q")
-    for (run,) in db.execute("SELECT packed FROM runs WHERE session=? ORDER BY first", (session,)):
+    for (run,) in db.execute("SELECT packed FROM identity_lists WHERE session=? ORDER BY first", (session,)):
         found.frombytes(run)
     return found
 
@@ -73,7 +75,7 @@ def remove(db: sqlite3.Connection, session: int) -> set[int]:
         if len(copies) > 1 and copies[0][0] == session:
             gained |= set(next(([other] for other, _ in copies if other != session), []))
         db.execute("DELETE FROM identities WHERE identity=? AND session=? AND number=?", (identity, session, number))
-    db.execute("DELETE FROM runs WHERE session=?", (session,))
+    db.execute("DELETE FROM identity_lists WHERE session=?", (session,))
     return gained
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 15
+VERSION = 16
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -51,8 +51,8 @@ CREATE TABLE names(kind TEXT, name TEXT, session INTEGER, spelled TEXT,
 CREATE INDEX names_by_session ON names(session, kind);
 CREATE TABLE identities(
   identity INTEGER, session INTEGER, number INTEGER, PRIMARY KEY(identity, session, number)) WITHOUT ROWID;
-CREATE TABLE runs(session INTEGER, first INTEGER, added INTEGER, packed BLOB, PRIMARY KEY(session, first));
-CREATE INDEX runs_to_add ON runs(session) WHERE added=0;
+CREATE TABLE identity_lists(session INTEGER, first INTEGER, added INTEGER, packed BLOB, PRIMARY KEY(session, first));
+CREATE INDEX identity_lists_to_add ON identity_lists(session) WHERE added=0;
 CREATE TABLE messages(
   row INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL,
   length INTEGER NOT NULL, place INTEGER NOT NULL,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,7 @@ class Fold:
     _waiting: dict[str, list[list[Call]]] = field(default_factory=dict)
     _models: dict[str, None] = field(default_factory=dict)
     _tools: dict[str, None] = field(default_factory=dict)
+    _once: Sums = field(default_factory=list)  # all of ``activity``, once it is finished
     _own: Sums = field(default_factory=lambda: _nothing())  # of a fork's own answers
 
     def __post_init__(self) -> None:
@@ -120,25 +121,10 @@ class Fold:
                 else:
                     _add_copy(sums, tokens)
             if rows is not None:
-                rows.append(
-                    (
-                        self.next_row,
-                        row.n,
-                        number,
-                        chunk.starts[index],
-                        chunk.ends[index] - chunk.starts[index],
-                        chunk.places[index],
-                        role,
-                        turn_time,
-                        int(counts),
-                        model or None,
-                        *(tokens or _NO_TOKENS),
-                        made,
-                        error,
-                        milliseconds(head.duration_ms),
-                        milliseconds(head.first_token_ms),
-                    )
-                )
+                place = (chunk.starts[index], chunk.ends[index] - chunk.starts[index], chunk.places[index])
+                facts = (model or None, *(tokens or _NO_TOKENS), made, error)
+                times_ms = (milliseconds(head.duration_ms), milliseconds(head.first_token_ms))
+                rows.append((self.next_row, row.n, number, *place, role, turn_time, int(counts), *facts, *times_ms))
                 self.next_row += 1
             number += 1
         row.messages, row.turn_time = number, turn_time
@@ -152,11 +138,11 @@ class Fold:
         """Bring the row up to what was folded in; its sums are right only without ``losers``."""
         self._end_turn()
         row = self.row
-        whole = [_sum(column) for column in zip(*self.activity.values(), strict=True)] or _nothing()
+        whole = self._once = list(map(usage.add, *self.activity.values())) if self.activity else _nothing()
         for name, place in COUNTED.items():
             found, own = whole[place], self._own[place] if row.inherited else whole[place]
-            setattr(row, name, _plus(getattr(row, name), found))
-            setattr(row, "own_" + name, _plus(getattr(row, "own_" + name), own))
+            setattr(row, name, usage.add(getattr(row, name), found))
+            setattr(row, "own_" + name, usage.add(getattr(row, "own_" + name), own))
         row.models, row.tools = (json.dumps(list(found), ensure_ascii=False) for found in (self._models, self._tools))
         row.waiting = json.dumps({key: stack for key, stack in self._waiting.items() if stack})
         row.unanswered = sum(len(calls) for stack in self._waiting.values() for calls in stack)
@@ -248,12 +234,11 @@ class Fold:
 
         Messages without a time count when their session was last active.
         """
-        row, made = self.row, []
-        once = [_sum(column) for column in zip(*self.activity.values(), strict=True)] or _nothing()
+        row, made, once = self.row, [], self._once
         if self.first_new and (
             stored := db.execute(f"SELECT {', '.join(SUMS)} FROM once WHERE session=?", (row.n,)).fetchone()
         ):
-            once = [_plus(a, b) for a, b in zip(once, stored, strict=True)]
+            once = list(map(usage.add, once, stored))
         if self.tools:
             self._write_tools(db)
         whenever = (row.last_active or 0) // QUARTER_US
@@ -286,7 +271,7 @@ class Fold:
             found = "SELECT name, calls, failures, unanswered, duration_ms, timed FROM tools WHERE session=?"
             stored = {name: sums for name, *sums in db.execute(found, (self.row.n,))}
         made = [
-            (self.row.n, name, *(map(_plus, sums, stored[name]) if name in stored else sums))
+            (self.row.n, name, *(map(usage.add, sums, stored[name]) if name in stored else sums))
             for name, sums in self.tools.items()
         ]
         db.executemany("INSERT OR REPLACE INTO tools VALUES(?, ?, ?, ?, ?, ?, ?)", made)
@@ -296,7 +281,7 @@ class Fold:
         if new is None:
             self.activity[key] = list(stored)
         else:
-            self.activity[key] = [_plus(a, b) for a, b in zip(new, stored, strict=True)]
+            self.activity[key] = list(map(usage.add, new, stored))
 
 
 _NO_TOKENS = (None,) * 5
@@ -327,15 +312,6 @@ def _add_copy(sums: Sums, tokens: usage.Counts | None) -> None:
     sums[_COPIES] += 1
     if tokens is not None and tokens[4] is not None:
         sums[_AGAIN] = (sums[_AGAIN] or 0) + tokens[4]
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-def _plus(a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else a + b
 
 
 def milliseconds(value: Any) -> int | None:

@@ -4,9 +4,6 @@ A file that only grew is read from the stored offset on; one that shrank, was re
 touched or had an unfinished last line is read again as a whole. A fold over the new messages continues the stored
 counts, so a long session costs what was added to it.
 
-A message that stands in several files counts once: in the session that wrote it rather than in one that inherited it,
-then in the one whose id comes first.
-
 Does not decide which sessions to read, and does not begin or end transactions.
 """
 
@@ -164,25 +161,33 @@ def update(
 
 
 def add_rows(db: sqlite3.Connection, folder: Path, session: str) -> None:
-    """Make rows of the messages of ``session``, if there are none yet."""
+    """Make rows of the messages of ``session``, if there are none yet and its file is as it was."""
     row = load(db, session)
     if row is None or row.detailed or not row.messages:
         return
     has_copies = db.execute("SELECT 1 FROM activity WHERE session=? AND copies>0 LIMIT 1", (row.n,)).fetchone()
     losers = catalog_copies.losers_of(db, row.n) if has_copies else set[int]()
-    again = Row(row.n, row.id, inherited=row.inherited)
-    fold = Fold(again, losers, rows=[], next_row=_next_row(db))
+    fold = _fold_again(folder, row, losers, rows=[], next_row=_next_row(db))
+    if fold is None:
+        return
+    fold.write_rows(db)
+    db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
+    db.execute("UPDATE sessions SET detailed=1, last_row=? WHERE n=?", (fold.row.last_row, row.n))
+
+
+def _fold_again(
+    folder: Path, row: Row, losers: set[int], rows: list[tuple[Any, ...]] | None = None, next_row: int = 0
+) -> Fold | None:
+    """The messages of ``row`` from the first on; ``None`` if its file is gone, unreadable or another one by now."""
+    again = Row(row.n, row.id, inherited=row.inherited, last_active=row.last_active)
+    fold = Fold(again, losers, rows, next_row)
     try:
         for chunk in heads.read(folder / f"{row.id}{listing.MESSAGES}", stop=row.offset):
             fold.take(chunk)
     except (OSError, SessionError):
-        return  # gone or unreadable since
-    if again.messages != row.messages:
-        return  # another file by now
+        return None
     fold.finish()
-    fold.write_rows(db)
-    db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
-    db.execute("UPDATE sessions SET detailed=1, last_row=? WHERE n=?", (again.last_row, row.n))
+    return fold if again.messages == row.messages else None
 
 
 def settle(db: sqlite3.Connection, folder: Path) -> None:
@@ -191,6 +196,7 @@ def settle(db: sqlite3.Connection, folder: Path) -> None:
     for n, losers in list(catalog_copies.all_losers(db)):
         sum_up(db, folder, n, losers)
     db.execute("UPDATE facts SET value=0 WHERE name='unsettled'")
+    db.execute("UPDATE facts SET value=value+1 WHERE name='change'")  # sums that were asked for before are old
 
 
 def _update(
@@ -334,20 +340,10 @@ def _forget(db: sqlite3.Connection, row: Row, change: int) -> set[int]:
 def sum_up(db: sqlite3.Connection, folder: Path, session: int, losers: set[int]) -> None:
     """Read a session again and sum up what counts: all but the messages ``losers``."""
     found = db.execute(f"{_SELECT} WHERE n=?", (session,)).fetchone()
-    if found is None:
-        return
-    row = Row(*found)
-    again = Row(row.n, row.id, inherited=row.inherited, last_active=row.last_active)
-    fold = Fold(again, losers)
-    try:
-        for chunk in heads.read(folder / f"{row.id}{listing.MESSAGES}", stop=row.offset):
-            fold.take(chunk)
-    except (OSError, SessionError):
-        return  # gone or unreadable since: the next refresh takes its rows out
-    fold.finish()
-    db.execute("DELETE FROM activity WHERE session=?", (session,))
-    db.execute("DELETE FROM tools WHERE session=?", (session,))
-    again.last_active = row.last_active
+    if found is None or (fold := _fold_again(folder, row := Row(*found), losers)) is None:
+        return  # the next refresh sees to it
+    for table in ("activity", "tools"):
+        db.execute(f"DELETE FROM {table} WHERE session=?", (session,))
     fold.write_activity(db)
     if row.detailed:
         db.execute("UPDATE messages SET counts=1 WHERE session=? AND counts=0", (session,))

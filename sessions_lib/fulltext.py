@@ -163,15 +163,14 @@ def index(db: sqlite3.Connection, folder: Path, *, seconds: float) -> None:
             if is_bulk and not _fact(db, "bulk"):
                 db.execute("UPDATE facts SET value=1 WHERE name='bulk'")
                 _merge_as_it_grows(db, False)
-            terms = _index_batch(db, folder, until, is_bulk)
-            left = db.execute(
-                "SELECT 1 FROM sessions INDEXED BY sessions_waiting WHERE indexed < messages LIMIT 1"
-            ).fetchone()
+            count, terms = _index_batch(db, folder, until, is_bulk)
+            # What could not be read now goes on waiting: a search scans it.
+            is_done = not count or not db.execute(f"SELECT 1 {_WAITING} LIMIT 1").fetchone()
             if not is_bulk:
                 _add_terms(db, terms)
-            elif not left:
+            elif is_done:
                 _read_terms(db)
-        if not left:
+        if is_done:
             return
 
 
@@ -187,33 +186,37 @@ def _clear_if_dead(db: sqlite3.Connection) -> None:
         _store_terms(db, set())
 
 
-def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bool) -> set[str]:
-    """Index sessions until the batch is full or the time is up; the new words, if they are not read back later."""
+def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bool) -> tuple[int, set[str]]:
+    """Index sessions until the batch is full or the time is up: how many, and the new words unless read back later."""
     terms: set[str] = set()
-    size = 0
+    size = done = 0
     waiting = db.execute(f"SELECT n, id, messages, indexed, offset {_WAITING} ORDER BY last_active DESC, id").fetchall()
     for n, session, count, indexed, offset in waiting:
         add_rows(db, folder, session)
         texts = _texts(db, folder, n, session, indexed)
+        if texts is None:
+            continue
         db.executemany("INSERT INTO said(rowid, text) VALUES(?, ?)", texts)
         db.execute("UPDATE sessions SET indexed=? WHERE n=?", (count, n))
         if not is_bulk:
             terms.update(term for _, text in texts for term in _TOKEN.findall(text))
-        size += offset * (count - indexed) // count
+        size, done = size + offset * (count - indexed) // count, done + 1
         if size > BATCH_BYTES or time.monotonic() > until:
             break
-    return terms
+    return done, terms
 
 
-def _texts(db: sqlite3.Connection, folder: Path, n: int, session: str, indexed: int) -> list[tuple[int, str]]:
-    """(row, text) of the messages of a session from number ``indexed`` on."""
+def _texts(db: sqlite3.Connection, folder: Path, n: int, session: str, indexed: int) -> list[tuple[int, str]] | None:
+    """(row, text) of the messages of a session from number ``indexed`` on; ``None`` if they cannot be read now."""
     rows = db.execute(
         "SELECT row, number, start, place FROM messages WHERE session=? AND number>=? ORDER BY number", (n, indexed)
     ).fetchall()
+    if not rows:
+        return None
     try:
         said = jsonl.read(folder / f"{session}{listing.MESSAGES}", rows[0][2]).messages[rows[0][3] :]
     except (OSError, SessionError):
-        return []  # gone or unreadable since: the next refresh takes its rows out
+        return None
     return [
         (row[0], index_text(query.fold(text)))
         for row, message in zip(rows, said, strict=False)

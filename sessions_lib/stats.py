@@ -468,7 +468,7 @@ def _added(parts: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
     found: dict[tuple[Any, Any], list[Any]] = {}
     for day, name, *sums in parts:
         if (known := found.get((day, name))) is not None:
-            sums = [b if a is None else a if b is None else a + b for a, b in zip(known, sums, strict=True)]
+            sums = list(map(usage.add, known, sums))
         found[day, name] = sums
     return [(*key, *sums) for key, sums in found.items()]
 

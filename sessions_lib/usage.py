@@ -106,7 +106,8 @@ def _first(usage: Mapping[str, Any], *paths: str) -> int | None:
     return None
 
 
-def _add(*numbers: int | None) -> int | None:
+def add(*numbers: int | None) -> int | None:
+    """The sum of what is known of ``numbers``; ``None`` if nothing is."""
     known = [number for number in numbers if number is not None]
     return sum(known) if known else None
 
@@ -158,7 +159,7 @@ def _spelled(usage: Mapping[str, Any]) -> Mapping[str, Any]:
             found[name] = {_name(str(inner)): one for inner, one in value.items()} if type(value) is dict else value
     if (thought := _count(found.get("thoughts_token_count"))) is not None:  # Gemini's are beside its candidates
         found["reasoning_output_tokens"] = thought
-        found["completion_tokens"] = _add(_count(found.get("completion_tokens")), thought)
+        found["completion_tokens"] = add(_count(found.get("completion_tokens")), thought)
     return found
 
 
@@ -170,7 +171,7 @@ def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
         pass
     elif read is not None or "cache_creation_input_tokens" in usage or "cacheWrite" in usage:
         written = _first(usage, "cache_creation_input_tokens", "cacheWrite")
-        sent = _add(_first(usage, "input_tokens", "input"), read, written)
+        sent = add(_first(usage, "input_tokens", "input"), read, written)
     else:
         sent = _first(usage, "input_tokens", "input")
     cached = (
@@ -192,7 +193,7 @@ def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
         "reasoning_output_tokens",
     )
     total = _first(usage, "total_tokens")
-    total = total if total is not None else _add(sent, output)
+    total = total if total is not None else add(sent, output)
     return None if total is None else (sent, cached, output, reasoning, total)
 
 
@@ -210,11 +211,11 @@ def total(messages: Iterable[Mapping[str, Any]]) -> Totals:
             if (usage := of(message)) is not None:
                 known.append(usage)
     return Totals(
-        input=_add(*(usage.input for usage in known)),
-        cached=_add(*(usage.cached for usage in known)),
-        output=_add(*(usage.output for usage in known)),
-        reasoning=_add(*(usage.reasoning for usage in known)),
-        total=_add(*(usage.total for usage in known)),
+        input=add(*(usage.input for usage in known)),
+        cached=add(*(usage.cached for usage in known)),
+        output=add(*(usage.output for usage in known)),
+        reasoning=add(*(usage.reasoning for usage in known)),
+        total=add(*(usage.total for usage in known)),
         reported=len(known),
         answers=answers,
     )

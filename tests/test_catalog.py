@@ -589,3 +589,59 @@ def test_a_session_that_was_answered_nothing_spent_nothing_and_stands_before_the
     page = kept.page(query.parse(""), "own_tokens")
 
     assert [(row.id, row.own_tokens.total) for row in page.rows] == [("told", 5), ("asked", 0), ("unknown", None)]
+
+
+def test_a_session_that_is_gone_before_it_is_indexed_stops_no_index(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.jsonl", LIGHTHOUSES)
+    kept = Catalog(tmp_path)
+    with kept.at_one_moment():
+        kept.ask(lambda db: db.execute("UPDATE sessions SET detailed=0"))
+        kept.ask(lambda db: db.execute("DELETE FROM messages"))
+        (tmp_path / "a.jsonl").unlink()
+        kept.ask(lambda db: fulltext.index(db, tmp_path, seconds=0.2))
+
+    assert [hit.session for hit in kept.search(query.parse("lighthouses"))] == ["b"]
+
+
+@pytest.mark.parametrize("small_bytes", [4_000_000, 0], ids=["few", "many"])
+def test_a_file_that_cannot_be_read_for_a_moment_is_found_afterwards(
+    tmp_path: Path, small_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fulltext, "SMALL_BYTES", small_bytes)
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.jsonl", LIGHTHOUSES)
+    kept = Catalog(tmp_path)
+    kept.refresh()
+    hidden = tmp_path / "hidden"
+    with kept.at_one_moment():
+        (tmp_path / "a.jsonl").rename(hidden)
+        kept.ask(lambda db: fulltext.index(db, tmp_path, seconds=0.2))
+        hidden.rename(tmp_path / "a.jsonl")
+
+    assert sorted(hit.session for hit in kept.search(query.parse("lighthouses"))) == ["a", "b"]
+
+
+def test_sums_that_are_put_right_at_the_end_are_another_state_of_the_catalog(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "BATCH", 1)
+    for name in "abc":
+        write(tmp_path / f"{name}.jsonl", LIGHTHOUSES, GULL)
+    states: list[tuple[int, int]] = []
+
+    def state(db: sqlite3.Connection) -> tuple[int, int]:
+        change = db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]
+        return change, db.execute("SELECT total(messages) FROM once").fetchone()[0]
+
+    def look(*_: int) -> None:
+        with sqlite3.connect(tmp_path / catalog_file.NAME) as db:
+            states.append(state(db))
+
+    kept = Catalog(tmp_path)
+    kept.refresh(look)
+
+    change, messages_once = kept.ask(state)
+    assert messages_once == 2
+    assert states[-1][1] == 6
+    assert change > states[-1][0]
