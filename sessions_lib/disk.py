@@ -217,15 +217,24 @@ def sibling(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
 
 
-def put_in_place(whole: Path, target: Path) -> None:
-    """Give the finished file ``whole`` the name ``target``; ``StorageError`` if something has that name already."""
+def rename_new(whole: Path, target: Path) -> None:
+    """Give the finished file ``whole`` the name ``target``; ``FileExistsError`` if something has that name already."""
     try:
-        try:
-            os.link(whole, target, follow_symlinks=False)
-        except FileExistsError:
-            raise
-        except OSError:  # a file system without hard links
-            os.rename(whole, target)
+        os.link(whole, target, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        os.rename(whole, target)
+    else:
+        os.unlink(whole)
+
+
+def put_in_place(whole: Path, target: Path) -> None:
+    """``rename_new``, on disk when it returns; ``StorageError`` if it cannot be."""
+    try:
+        rename_new(whole, target)
         sync_folder(target.parent)
     except OSError as error:
         raise _refused(target, error) from error

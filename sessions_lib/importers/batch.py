@@ -11,8 +11,6 @@ Does not choose ids and does not know sources.
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,22 +74,8 @@ def _write(folder: Path, sessions: Mapping[str, tuple[bytes, bytes]]) -> None:
     _write_files(folder, beside)
     for path, hidden in zip(whole, beside, strict=True):
         with _told(path):
-            _place(hidden, path)
+            disk.rename_new(hidden, path)
     _write_files(folder, {folder / f"{session}.jsonl": lines for session, (_, lines) in sessions.items()})
-
-
-def _place(hidden: Path, path: Path) -> None:
-    """Give ``hidden`` the name ``path``, and take nobody's place."""
-    try:
-        os.link(hidden, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, "there is one", str(path)) from None
-        os.rename(hidden, path)
-    else:
-        os.unlink(hidden)
 
 
 def _write_files(folder: Path, files: Mapping[Path, bytes]) -> None:
