@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import branches, catalog, fork_points, jsonl, locks, messages, metadata, names, times, trash
+from sessions_lib import catalog, fork_points, jsonl, locks, messages, metadata, names, times, trash
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.folders import SUFFIX, claim, clear_unfinished, ids_in
 from sessions_lib.listing import Hit, SessionInfo
@@ -290,6 +290,8 @@ def family_of(by_id: dict[str, SessionInfo], session_id: str) -> Infos:
 
     Forks of a session that is not there any more are one family (see ``branches.relatives``).
     """
+    from sessions_lib import branches
+
     kin = branches.relatives({one: info.parent for one, info in by_id.items()}, [session_id])
     first = datetime.min.replace(tzinfo=UTC)
     kin.sort(key=lambda one: (by_id[one].created or first, one))

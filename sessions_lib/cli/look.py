@@ -38,14 +38,14 @@ def list_sessions(
     if trash:
         _list_trash(options.manager(folder), json)
         return
-    found = options.indexed(folder)
-    if limit and not (date or tag):
-        rows = found.catalog.list(min(limit, sys.maxsize))
-    else:
-        rows = found.find_by_date(date) if date else found.list()
-    for one in tag or ():
-        carrying = {row.id for row in found.find_by_tag(one)}
-        rows = [row for row in rows if row.id in carrying]
+    with options.indexed(folder) as found:
+        if limit and not (date or tag):
+            rows = found.catalog.list(min(limit, sys.maxsize))
+        else:
+            rows = found.find_by_date(date) if date else found.list()
+        for one in tag or ():
+            carrying = {row.id for row in found.find_by_tag(one)}
+            rows = [row for row in rows if row.id in carrying]
     rows = rows[:limit]
     if json:
         for row in rows:
@@ -191,8 +191,10 @@ def search(
     from sessions_lib.query import parse
 
     text = " ".join(query)
-    found = options.indexed(folder)
-    hits = found.search(text, limit)
+    with options.indexed(folder) as found:
+        hits = found.search(text, limit)
+        elsewhere = [] if hits else list(_without_each(found, text))
+        damaged = found.catalog.ids(parse("has:damage"))
     for hit in hits:
         if json:
             printing.record(hit)
@@ -205,9 +207,9 @@ def search(
     else:
         sessions = printing.count(len({hit.session for hit in hits}), "session")
         printing.talk(f"{printing.count(len(hits), 'hit')} in {sessions}")
-    for sentence in () if hits else _without_each(found, text):
+    for sentence in elsewhere:
         printing.talk(sentence)
-    if damaged := found.catalog.ids(parse("has:damage")):
+    if damaged:
         few = ", ".join(damaged[:5]) + (" …" if len(damaged) > 5 else "")
         printing.talk(f"Not all of it could be read and searched: {few}. See: forkbook check {damaged[0]}")
 

@@ -60,17 +60,18 @@ def stats(
     if by is not None and by not in BY:
         raise typer.BadParameter(f"{printing.line(by)!r} is none of: {', '.join(BY)}.")
     asked = parse(" ".join(query or ()))
-    catalog = options.indexed(folder).catalog
+    wanted = [by] if by else [] if json else ["tag", "model", "tool"]
+    with options.indexed(folder) as found:
+        figures = numbers.figures(found.catalog, asked)
+        tables = [rows(getattr(numbers, BY[one])(found.catalog, asked)) for one in wanted]
     for note in asked.notes:
         printing.talk(note)
-    figures = numbers.figures(catalog, asked)
     if json and by is None:
         printing.record(figures)
-        return
-    if not json:
+    elif not json:
         _print_figures(figures)
-    for one in [by] if by else ["tag", "model", "tool"]:
-        _print_rows(rows(getattr(numbers, BY[one])(catalog, asked)), json)
+    for table in tables:
+        _print_rows(table, json)
 
 
 def rows(frame: Any) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ Does not print, but for a progress bar.
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,19 +45,21 @@ def manager(folder: str | None) -> SessionManager:
     return SessionManager(path(folder) if folder else None)
 
 
-def indexed(folder: str | None) -> SessionManager:
-    """The folder of sessions with its catalog up to date; a progress bar on the way if there is much to read."""
+@contextmanager
+def indexed(folder: str | None) -> Iterator[SessionManager]:
+    """The folder of sessions as of one look at it; a progress bar on the way if there is much to read."""
     found = manager(folder)
     with ExitStack() as stack:
-        bars: list[Any] = []
+        with ExitStack() as while_reading:
+            bars: list[Any] = []
 
-        def show(done: int, todo: int) -> None:
-            if not bars:
-                bars.append(stack.enter_context(printing.bar(todo, "Reading")))
-            bars[0].update(done - bars[0].pos)
+            def show(done: int, todo: int) -> None:
+                if not bars:
+                    bars.append(while_reading.enter_context(printing.bar(todo, "Reading")))
+                bars[0].update(done - bars[0].pos)
 
-        found.catalog.refresh(show)
-    return found
+            stack.enter_context(found.catalog.at_one_moment(show))
+        yield found
 
 
 def opened(folder: str | None, name: str) -> Session:
