@@ -16,6 +16,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from sessions_lib import fulltext
+from sessions_lib.catalog import Catalog
+from sessions_lib.cli import look
 from sessions_lib.export import export
 from sessions_lib.manager import SessionManager
 from tests.cli import Terminal
@@ -281,3 +284,52 @@ def test_work_on_many_files_shows_a_bar_in_a_terminal_only(terminal: Terminal) -
     assert process.wait(60) == 0
     assert b"100%" in shown
     assert b"Imported 60 sessions" in shown
+
+
+# --- index -----------------------------------------------------------------------------------------------------------
+
+
+def test_index_makes_everything_searchable_at_once(terminal: Terminal) -> None:
+    terminal.session("a")
+    terminal.session("b")
+
+    done = terminal.run("index")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "2 sessions" in done.stderr
+    assert Catalog(terminal.folder).unindexed_bytes() == 0
+
+
+def test_index_of_a_folder_that_is_not_there_makes_none(terminal: Terminal) -> None:
+    assert "0 sessions" in terminal.run("index").stderr
+    assert not terminal.folder.exists()
+
+
+def test_index_says_where_none_can_be_kept(terminal: Terminal) -> None:
+    terminal.session("a")
+    (terminal.folder / ".catalog.sqlite").mkdir()
+    (terminal.folder / ".catalog.sqlite" / "something").touch()
+
+    done = terminal.run("index")
+
+    assert done.returncode == 1
+    assert "no index can be kept" in done.stderr
+    assert "a message" in terminal.ok("search", "gull")
+
+
+def test_a_search_says_how_much_it_read_without_an_index(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal.session("a")
+    monkeypatch.setattr(look, "WORTH_INDEXING", 0)
+    with monkeypatch.context() as without_time:
+        without_time.setattr(fulltext, "index", lambda *_, **__: None)
+        look.search(["gull"], folder=str(terminal.folder))
+    before = capsys.readouterr()
+    terminal.ok("index")
+    look.search(["gull"], folder=str(terminal.folder))
+    after = capsys.readouterr()
+
+    assert "forkbook index" in before.err
+    assert "forkbook index" not in after.err
+    assert before.out == after.out != ""

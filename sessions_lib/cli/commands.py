@@ -27,6 +27,7 @@ COMMANDS = {
     "tag": "change.tag",
     "search": "look.search",
     "stats": "numbers.stats",
+    "index": "files.index",
     "export": "files.export",
     "import": "bring.bring",
     "check": "files.check",

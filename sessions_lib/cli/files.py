@@ -1,4 +1,4 @@
-"""Commands about files: ``export``, ``check``, ``repair``.
+"""Commands about files: ``export``, ``check``, ``repair``, ``index``.
 
 Do not overwrite a file that was not named.
 """
@@ -219,3 +219,22 @@ def _print_faults(faults: list[Fault], json: bool) -> None:
             printing.record(fault)
         else:
             printing.data(printing.line(str(fault), 500))
+
+
+def index(folder: Folder = None) -> None:
+    """Index everything that was said, so that searches need not read the files.
+
+    Searches and the app index by and by; this does it now. Stopped, it goes on the next time.
+
+    Example: forkbook index
+    """
+    from sessions_lib.query import parse
+
+    found = options.manager(folder)
+    with printing.bar(100, "Indexing") as drawn:
+        found.catalog.index(on_progress=lambda done, todo: drawn.update(100 * done // todo - drawn.pos))
+    if found.catalog.is_in_memory and found.folder.is_dir():
+        raise SessionError(
+            f"{found.folder}: no index can be kept here; searches read the files. Check the folder's permissions."
+        )
+    printing.talk(f"{printing.count(len(found.catalog.ids(parse(''))), 'session')} in {found.folder} can be searched.")

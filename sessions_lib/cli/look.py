@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sessions_lib.manager import SessionManager
     from sessions_lib.session import Session
 
+WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
+
 
 def list_sessions(
     tag: Annotated[
@@ -195,6 +197,7 @@ def search(
         hits = found.search(text, limit)
         elsewhere = [] if hits else list(_without_each(found, text))
         damaged = found.catalog.ids(parse("has:damage"))
+        unindexed = 0 if found.catalog.is_in_memory else found.catalog.unindexed_bytes()
     for hit in hits:
         if json:
             printing.record(hit)
@@ -212,6 +215,8 @@ def search(
     if damaged:
         few = ", ".join(damaged[:5]) + (" …" if len(damaged) > 5 else "")
         printing.talk(f"Not all of it could be read and searched: {few}. See: forkbook check {damaged[0]}")
+    if unindexed > WORTH_INDEXING:
+        printing.talk(f"{unindexed // 10**6:,} MB are not indexed yet and were read. Index them: forkbook index")
 
 
 def _without_each(found: SessionManager, text: str) -> Iterator[str]:
