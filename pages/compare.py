@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import asking, comparing, deciding, folder, links
+from pages.parts import acting, asking, comparing, deciding, folder, links
 from pages.parts.branch_map import branch_map
 from pages.parts.frame import frame, page
 from pages.parts.grid import MOST_ROWS, grid
@@ -18,6 +18,8 @@ VIEWS = {"aligned": "Aligned", "differences": "Differences", "changes": "Only ch
 frame("Compare")
 if "compare_go" in st.session_state:
     st.switch_page(page("chat"), query_params=st.session_state.pop("compare_go"))
+if (goes := acting.goes_to()) is not None:
+    st.switch_page(page(goes[0]), query_params=goes[1])
 
 
 def picked(what: dict[str, Any]) -> None:
@@ -42,6 +44,7 @@ def picked(what: dict[str, Any]) -> None:
 
 st.title("Compare")
 st.caption("Where conversations parted, and what each way cost.")
+acting.flash()
 with folder.errors_told():
     listed = folder.manager().list()
     asked = comparing.asked()
@@ -52,7 +55,7 @@ with folder.errors_told():
         shown = list(branches.newest_pair(listed) or ())
     comparing.pickers(listed, shown)
     if len(shown) < 2:
-        comparing.empty(listed, page)
+        comparing.empty(listed)
         st.stop()
     comparing.widen(len(shown))
     before = comparing.stamps(shown)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from pages.parts import chat_composer, chat_state, folder, found, frame, importing, links, moments, providers, reading
+from pages.parts import chat_composer, chat_state, folder, found, frame, importing, links, moments, providers, reading, table
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import number
 from sessions_lib import demo
@@ -143,11 +143,13 @@ def draw_recent(infos: list[SessionInfo], total: int) -> None:
 
 
 def facts(info: SessionInfo) -> str:
-    """Tags, turns, tokens and time of one session, as one line."""
+    """Tags, turns, tokens (its own, then those it copied) and time of one session, as one line."""
     pieces = [", ".join(safe_label(tag, 24) for tag in info.tags[:3])] if info.tags else []
     pieces.append(f"{info.turns:,} turn{'' if info.turns == 1 else 's'}")
-    if info.tokens.total is not None:
-        pieces.append(f"{number(info.tokens.total)} tokens")
+    if info.own_tokens.total is not None:
+        pieces.append(f"{number(info.own_tokens.total)} tokens")
+    if inherited := table.inherited_tokens(info):
+        pieces.append(f"{number(inherited)} inherited")
     if info.damaged:
         pieces.append("damaged lines")
     if info.last_active is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -440,3 +441,26 @@ def test_a_very_long_line_is_held_three_times_at_most_while_it_is_read(tmp_path:
 
     assert int(found) == 2
     assert int(grown) < 3.3 * size
+
+
+def test_reading_leaves_the_collector_as_it_was_with_nothing_new_to_walk(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", *({"role": "user", "content": ["a", {"b": []}]} for _ in range(5_000)))
+
+    lines = jsonl.read(path)
+    young = gc.get_count()[0]
+
+    assert gc.isenabled()
+    assert len(lines.messages) == 5_000
+    assert young < 1_000
+    assert gc.get_freeze_count() == 0
+
+
+def test_reading_thaws_nothing_that_was_frozen(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", {"role": "user", "content": "a"})
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        jsonl.read(path)
+        assert gc.get_freeze_count() >= frozen - 10  # what is gone since does not count
+    finally:
+        gc.unfreeze()

@@ -19,6 +19,7 @@ import streamlit as st
 
 from pages.parts import folder
 from pages.parts.grid import View
+from pages.parts.listed import begin
 from pages.parts.safe_markdown import safe_label
 from sessions_lib import branches, compare, compare_export, listing, names, runs
 from sessions_lib.errors import SessionError
@@ -176,22 +177,22 @@ def gone(missing: Sequence[str]) -> str:
     return f"{names_given} {verb} of this folder, or {'was' if len(missing) == 1 else 'were'} deleted. Choose another."
 
 
-def empty(listed: Sequence[SessionInfo], page: Callable[[str], str]) -> None:
+def empty(infos: Sequence[SessionInfo]) -> None:
     """What to do where there is nothing to compare yet."""
-    if len(listed) < 2:
+    is_forked = len(infos) > 1 and any(info.parent for info in infos)
+    if len(infos) < 2:
         st.markdown("##### Nothing to compare yet")
         st.caption(
             "A comparison needs two sessions. Start a conversation, then fork it at any turn to try another way."
         )
     else:
-        st.markdown("##### No fork yet" if not any(info.parent for info in listed) else "##### Choose two sessions")
+        st.markdown("##### Choose two sessions" if is_forked else "##### No fork yet")
         st.caption(
             "Fork a conversation at any turn in Chat, and both ways stand side by side here. "
             "Any two sessions can be compared too: choose them above."
         )
-    with st.container(horizontal=True):
-        st.page_link(page("home"), label="Load the demo", icon=":material/play_circle:")
-        st.page_link(page("chat"), label="Start a conversation", icon=":material/forum:")
+    if not is_forked:
+        begin()
 
 
 def widen(columns: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import acting, filters, folder, found, importing, search_help
+from pages.parts import acting, chat_state, filters, folder, found, importing, search_help
 from pages.parts.filters import Filters
 from pages.parts.frame import page
 from pages.parts.links import asked
@@ -46,13 +46,18 @@ def begin() -> None:
     """The two ways to have something to look at."""
     with st.container(horizontal=True, gap="small", key="sessions_begin"):
         st.button("Load the demo", key="sessions_demo", type="primary", icon=":material/science:", on_click=_load_demo)
-        st.button("Start a session", key="sessions_start", icon=":material/add:", on_click=acting.go, args=("chat", {}))
+        st.button("Start a session", key="sessions_start", icon=":material/add:", on_click=_start)
 
 
 def _load_demo() -> None:
     with acting.told_as_flash():
         made = demo.load(folder.manager())
         acting.tell(f"{len(made)} sessions are there to look at. Home can remove them again.")
+
+
+def _start() -> None:
+    chat_state.forget()
+    acting.go("chat", {})
 
 
 def search_row(chosen: Filters) -> None:

@@ -109,6 +109,32 @@ def test_without_any_session_the_page_says_what_to_do(open_page):
     assert "##### Nothing to compare yet" in said(page)
 
 
+def test_the_demo_is_loaded_from_an_empty_comparison(open_page, folder):
+    page = open_page("compare")
+
+    next(one for one in page.button if one.label == "Load the demo").click().run()
+
+    assert not page.exception
+    assert chosen(page) == ["quest-1", "quest-3"]
+    assert any("are there to look at" in one for one in said(page))
+
+
+def test_a_session_is_started_from_an_empty_comparison(open_page, folder):
+    page = open_page("compare")
+
+    next(one for one in page.button if one.label == "Start a session").click().run()
+
+    assert not page.exception
+    assert page.title[0].value == "New session"
+
+
+def test_where_a_fork_is_the_demo_is_not_offered_in_place_of_a_choice(open_page, family):
+    page = open_page("compare", a="walk")
+
+    assert "##### Choose two sessions" in said(page)
+    assert "Load the demo" not in [one.label for one in page.button]
+
+
 def test_without_a_fork_the_page_says_how_to_make_one_and_lets_choose(open_page, manager):
     for name in ("a", "b"):
         manager.create(session_id=name).append(user("Hello"))

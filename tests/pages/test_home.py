@@ -107,6 +107,19 @@ def test_recent_sessions_are_listed_newest_first_with_their_facts(open_page, fol
     assert any("north · 1 turn · 1,240 tokens" in one.value for one in page.caption)
 
 
+def test_a_fork_is_shown_with_its_own_tokens_and_the_inherited_ones_apart(open_page, folder):
+    manager = SessionManager(folder)
+    parent = manager.create("Parent", session_id="parent")
+    parent.extend([LIGHTHOUSES, {**GULL, "usage": {"total_tokens": 1240}}])
+    fork = manager.fork("parent", "fork", title="Fork")
+    fork.extend([LIGHTHOUSES, {**GULL, "usage": {"total_tokens": 310}}])
+
+    page = open_page("home")
+
+    facts = [one.value.rpartition(" · ")[0] for one in page.caption if " turn" in one.value and " · " in one.value]
+    assert sorted(facts) == ["1 turn · 1,240 tokens", "2 turns · 310 tokens · 1,240 inherited"]
+
+
 def test_a_folder_that_cannot_be_read_is_one_sentence(open_page, folder):
     folder.parent.mkdir(exist_ok=True)
     folder.write_text("not a folder")
