@@ -7,7 +7,19 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from pages.parts import chat_composer, chat_state, folder, found, frame, importing, links, moments, providers, reading, table
+from pages.parts import (
+    chat_composer,
+    chat_state,
+    folder,
+    found,
+    frame,
+    importing,
+    links,
+    moments,
+    providers,
+    reading,
+    table,
+)
 from pages.parts.safe_markdown import safe_label
 from pages.parts.turn import number
 from sessions_lib import demo
