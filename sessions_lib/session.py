@@ -15,6 +15,7 @@ Does not call a model, list a folder or search: that is for ``agent``, ``listing
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from array import array
@@ -63,6 +64,7 @@ class Session:
         self._meta = metadata.Metadata({"title": name, "created": times.now()} if name else {"created": times.now()})
         self._lines: jsonl.Lines | None = jsonl.Lines()
         self._stamp: tuple[int, int, int] | None = None  # inode, size, mtime_ns of the file as it was read
+        self._meta_stamp: tuple[int, int, int] | None = None  # and of the metadata's
         self._left_out = 0
         self._lock: locks.Lock | None = None
         self._mutex = threading.Lock()
@@ -72,7 +74,7 @@ class Session:
         """The session ``session_id`` of ``folder``; ``SessionNotFound`` if neither of its files is there."""
         session = cls.__new__(cls)
         session._id, session._folder = names.check_id(session_id), Path(folder)
-        session._lines, session._stamp, session._left_out = None, None, 0
+        session._lines, session._stamp, session._meta_stamp, session._left_out = None, None, None, 0
         session._lock, session._mutex = None, threading.Lock()
         if not os.path.lexists(session._file) and not os.path.lexists(session._meta_file):
             ids_in(session._folder)  # a folder that cannot be read says so: nobody knows what is in it
@@ -152,12 +154,9 @@ class Session:
 
     def _file_stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = os.stat(self._file, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
+            return _stamp_of(f"{self._folder}/{self._id}{SUFFIX}")
         except OSError as error:
             raise StorageError(self._file, f"cannot be read ({error.strerror or error})") from error
-        return found.st_ino, found.st_size, found.st_mtime_ns
 
     @property
     def _loaded(self) -> jsonl.Lines:
@@ -188,9 +187,7 @@ class Session:
     def _refresh(self) -> bool:
         was, now = self._stamp, self._file_stamp()
         self._check_exists(was, now)
-        fresh_meta = metadata.read(self._meta_file)
-        changed = fresh_meta != self._meta
-        self._meta = fresh_meta
+        changed = self._refresh_meta()
         if self._lines is None or was == now:
             return changed
         lines = self._lines
@@ -209,6 +206,15 @@ class Session:
             lines.damaged, lines.glued, lines.ends = again.damaged, again.glued, again.ends
             lines.line_numbers, lines.size, lines.line_count = again.line_numbers, again.size, again.line_count
         return True
+
+    def _refresh_meta(self) -> bool:
+        """Read the metadata if its file is not as it was; True if it says something else."""
+        before, stamp = self._meta, None
+        with contextlib.suppress(OSError):
+            stamp = _stamp_of(f"{self._folder}/{self._id}{metadata.SUFFIX}")
+        if stamp is None or stamp != self._meta_stamp or before.fault:
+            self._meta, self._meta_stamp = metadata.read(self._meta_file), stamp
+        return self._meta != before
 
     def _ends_in_newline(self, size: int) -> bool:
         if not size:
@@ -442,6 +448,14 @@ class Session:
         self.update_meta(
             {"title": Path(path).stem, **kept, **({"title": self._meta.title} if self._meta.title else {})}
         )
+
+
+def _stamp_of(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _as_stored(message: Mapping[str, Any]) -> Message:
