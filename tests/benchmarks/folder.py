@@ -18,7 +18,7 @@ from sessions_lib.catalog import Catalog
 from sessions_lib.listing import Hit
 from sessions_lib.query import Query
 from tests.benchmarks import corpus
-from tests.benchmarks.harness import Raced, Row, milliseconds, processor, race, setting
+from tests.benchmarks.harness import Raced, Row, installed, milliseconds, processor, race, setting
 
 WORD = "zephyrquartz"
 INSIDE = [*corpus.NEEDLES, "phyrquar", "据库", "库", "迁移", "🦊", "regional", "SAY", "farol", "[a-z"]
@@ -78,7 +78,8 @@ def command(*arguments: str) -> None:
 
 def run(arguments: list[str], allowed: tuple[int, ...] = (0, 1)) -> None:
     """Run a program, its output thrown away."""
-    done = subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    done = subprocess.run(arguments, env=installed(), check=False, **quiet)
     assert done.returncode in allowed, done.stderr.decode()[-500:]
 
 

@@ -8,6 +8,7 @@ steadier of the two. A candidate that answers wrongly is no candidate: callers c
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import statistics
 import time
@@ -33,6 +34,12 @@ class Setting:
 
 
 setting = Setting()
+
+
+def installed() -> dict[str, str]:
+    """The environment of a command whose modules are compiled once, as an installation's are."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(setting.home / "compiled")}
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sessions_lib import SessionManager
-from tests.benchmarks.harness import Row, race, setting
+from tests.benchmarks.harness import Row, installed, race, setting
 
 SESSIONS = 100
 BAR = 3.0
@@ -25,13 +24,10 @@ def rows() -> Iterator[Row]:
             session = manager.create(f"Session {number}", ["python"] if number % 3 else [])
             said = f"message {number} of a session that is not long, but says something"
             session.extend({"role": role, "content": said} for role in ("user", "assistant") * 3)
-        # Compiled once, as an installation is, whatever this machine's environment says.
-        env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        env["PYTHONPYCACHEPREFIX"] = f"{home}/compiled"
 
         def run(*arguments: str) -> str:
-            done = subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True, check=True)
-            return done.stdout
+            asked = [sys.executable, *arguments]
+            return subprocess.run(asked, env=installed(), capture_output=True, text=True, check=True).stdout
 
         def base() -> str:
             return run("-c", "import typer, sqlite3, json")
