@@ -22,6 +22,7 @@ from sessions_lib.cli import look
 from sessions_lib.export import export
 from sessions_lib.manager import SessionManager
 from tests.cli import Terminal
+from tests.importers.files import claude, spent, text
 from tests.record import GULL, LIGHTHOUSES, write
 
 # --- export, check, repair -------------------------------------------------------------------------------------------
@@ -157,6 +158,15 @@ def test_what_cannot_be_imported_is_named_and_leaves_no_session(terminal: Termin
         assert "Traceback" not in done.stderr
     assert terminal.run("import", "claude.jsonl", "--from", "nonsense").returncode == 2
     assert terminal.records("list") == []
+
+
+def test_a_dry_run_says_what_claude_code_spent(terminal: Terminal) -> None:
+    asked = claude("user", "u", None, "hello")
+    answer = claude("assistant", "a", "u", text("hi"), usage=spent(1_000, 234, read=500))
+    write(terminal.work / "in" / "s1.jsonl", asked, answer)
+
+    assert "1,734 tokens in 1 answer: 1,500 in, 234 out" in terminal.run("import", "in", "--dry-run").stderr
+    assert "Claude Code reports" not in terminal.run("import", "in").stderr
 
 
 def test_importing_twice_adds_nothing_and_a_bad_file_stops_no_other(terminal: Terminal) -> None:

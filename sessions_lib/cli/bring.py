@@ -151,6 +151,8 @@ def _print_total(done: list[Progress], dry_run: bool) -> None:
         f"{verb} {printing.count(sessions, 'session')} and {printing.count(said, 'message')} "
         f"from {printing.count(len(results), 'file')}."
     )
+    if dry_run:
+        _print_tokens(done)
     if gone := sum(one.left_deleted for one in results):
         printing.talk(f"{printing.count(gone, 'session')} that you deleted before left out; --again brings them back.")
     if total.skipped:
@@ -160,3 +162,14 @@ def _print_total(done: list[Progress], dry_run: bool) -> None:
         printing.talk(f"{printing.count(total.damaged_lines, 'damaged line')} could not be read.")
     for warning in total.warnings:
         printing.talk(printing.line(warning, 500))
+
+
+def _print_tokens(done: list[Progress]) -> None:
+    from sessions_lib.importers import claude_usage
+
+    read = [step.source for step in done if step.result and step.result.report.format == "claude-code"]
+    tokens = claude_usage.totals(path for path in read if path.suffix == ".jsonl")
+    if tokens.reported:
+        answers = printing.count(tokens.reported, "answer")
+        spent = f"{printing.number(tokens.input)} in, {printing.number(tokens.output)} out"
+        printing.talk(f"Claude Code reports {printing.number(tokens.total)} tokens in {answers}: {spent}.")

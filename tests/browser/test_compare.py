@@ -230,6 +230,17 @@ def test_three_and_four_branches_stand_side_by_side(app, sessions, count):
     assert page.locator(".st-key-compare_add").count() == (1 if count == 3 else 0)
 
 
+def test_a_title_without_a_space_stays_out_of_the_figures_and_one_too_long_ends_in_dots(app, sessions):
+    SessionManager(app.folder).create("x" * 200, session_id="unbroken").append(user("Hello"))
+    page = compared(app, "/compare?a=quest-1&b=quest-2&c=unbroken")
+
+    row = page.locator(f"{GRID} .figures tr").last
+    name, turns = row.locator(".name span").last.bounding_box(), row.locator("td").nth(1).bounding_box()
+    assert name["x"] + name["width"] <= turns["x"]
+    chosen = page.locator(".st-key-compare_c input")
+    assert chosen.evaluate("field => getComputedStyle(field).textOverflow") == "ellipsis"
+
+
 def test_a_line_that_a_branch_lacks_is_said_in_its_place(app, sessions):
     page = compared(app, "/compare?a=quest-1&b=quest-3")
 

@@ -264,3 +264,14 @@ def test_a_change_is_told_only_where_both_are_known():
 
 def test_equal_titles_keep_bars_of_their_own():
     assert chart_box.distinct(["same", "same", "other"]) == ["same", "same (2)", "other"]
+
+
+def test_a_label_that_is_cut_says_so():
+    long, line = "word " * 40, "x" * 60
+
+    assert chart_box.distinct([long, long, line, line + "x"]) == [
+        "word " * 10 + "word…",
+        "word " * 10 + "word… (2)",
+        line,
+        "x" * 59 + "…",
+    ]
