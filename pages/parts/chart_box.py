@@ -14,6 +14,7 @@ import streamlit as st
 
 from pages.parts import charts
 from pages.parts.safe_markdown import visible
+from sessions_lib import names
 
 MOST = 10  # bars in a chart; the table below it has all rows
 _HEADS = {
@@ -105,7 +106,7 @@ def distinct(texts: Iterable[object]) -> list[str]:
     seen: dict[str, int] = {}
     labels = []
     for text in texts:
-        label = visible(" ".join(str(text).split()))[:60]
+        label = names.one_line(visible(" ".join(str(text).split())), 60)
         seen[label] = seen.get(label, 0) + 1
         labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
     return labels

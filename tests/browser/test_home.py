@@ -25,3 +25,5 @@ def test_a_long_title_gives_way_to_the_facts_beside_it(app):
     assert "1,310,000 tokens · 1,240,000 inherited" in row.inner_text()
     assert abs(link["y"] + link["height"] / 2 - facts["y"] - facts["height"] / 2) < 4
     assert link["x"] + link["width"] <= facts["x"]
+    cut = "text => [text.scrollWidth > text.clientWidth, getComputedStyle(text).textOverflow]"
+    assert row.get_by_test_id("stPageLink").locator("p").evaluate(cut) == [True, "ellipsis"]
