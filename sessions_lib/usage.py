@@ -204,18 +204,13 @@ def of(message: Mapping[str, Any]) -> Usage | None:
 
 def total(messages: Iterable[Mapping[str, Any]]) -> Totals:
     """The sums over the assistant messages in ``messages``, each counted as often as it is given."""
-    answers, known = 0, []
+    answers, known = 0, list[Counts]()
     for message in messages:
         if message.get("role") == "assistant":
             answers += 1
-            if (usage := of(message)) is not None:
-                known.append(usage)
-    return Totals(
-        input=add(*(usage.input for usage in known)),
-        cached=add(*(usage.cached for usage in known)),
-        output=add(*(usage.output for usage in known)),
-        reasoning=add(*(usage.reasoning for usage in known)),
-        total=add(*(usage.total for usage in known)),
-        reported=len(known),
-        answers=answers,
-    )
+            if (found := counts(message.get("usage"))) is not None:
+                known.append(found)
+    if not known:
+        return Totals(answers=answers)
+    sent, cached, output, reasoning, whole = (add(*column) for column in zip(*known, strict=True))
+    return Totals(sent, cached, output, reasoning, whole, reported=len(known), answers=answers)
