@@ -240,6 +240,17 @@ def test_tokens_are_counted_once_however_many_forks_hold_them(terminal: Terminal
     assert terminal.run("stats", "--by", "colour").returncode == 2
 
 
+def test_a_list_shows_what_each_session_spent_itself(terminal: Terminal) -> None:
+    terminal.session("a", LIGHTHOUSES, {**GULL, "usage": {"prompt_tokens": 30, "completion_tokens": 4}})
+    terminal.ok("fork", "a", "--id", "b")
+
+    shown = {line.split()[0]: line for line in terminal.ok("list").splitlines()}
+
+    assert " 34 " in shown["a"]
+    assert " 34 " not in shown["b"]
+    assert " 0 " in shown["b"]
+
+
 def test_the_demo_opens_the_app_on_a_folder_of_its_own_that_goes_with_it(terminal: Terminal) -> None:
     terminal.session("mine")
     before = terminal.files()

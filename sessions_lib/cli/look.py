@@ -68,7 +68,7 @@ def _print_sessions(rows: list[SessionInfo]) -> None:
                 row.id,
                 row.title,
                 printing.number(row.turns),
-                printing.number(row.tokens.total),
+                printing.number(row.own_tokens.total),
                 printing.moment(row.last_active),
                 ", ".join(row.tags),
                 "; ".join(notes(row)),
