@@ -101,12 +101,12 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
         heads = _decoder.decode_lines(block)
         if not block.isascii():
             block.decode()  # texts that are passed over are not checked by the decoder
+        if not jsonl.is_one_a_line(block, block.count(b"\n") + (not block.endswith(b"\n")), len(heads)):
+            return None
         chunk = Chunk(heads, places=[0] * len(heads), lines=len(heads))
         starts, ends, identities = chunk.starts, chunk.ends, chunk.identities
         find, size, at = block.find, len(block), 0
         for head in heads:
-            if at == size:
-                return None  # several on a line
             before, at = at, find(b"\n", at) + 1 or size
             starts.append(end)
             end = offset + at
@@ -116,7 +116,7 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
             identities.append(previous)
     except _ODD:
         return None
-    return chunk if at == size else None  # blank lines: more lines than heads
+    return chunk
 
 
 def _odd(block: bytes, offset: int, lines: int, end: int, previous: str) -> Chunk:

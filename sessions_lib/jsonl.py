@@ -168,18 +168,13 @@ def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = No
 
 
 def _read_block(lines: Lines, offset: int, block: bytes) -> None:
-    try:
-        records = _decoder.decode_lines(block)
-        are_messages = {type(record["role"]) for record in records} <= {str}
-    except (KeyError, TypeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
-        are_messages, records = False, []
     ends, end = array("q"), 0
     while end := block.find(b"\n", end) + 1:
         ends.append(offset + end)
     if not block.endswith(b"\n"):
         ends.append(offset + len(block))
     count = len(ends)
-    if are_messages and len(records) == count:
+    if (records := _messages_in(block, count)) is not None:
         lines.ends.extend(ends)
         lines.line_numbers.extend(range(lines.line_count + 1, lines.line_count + 1 + count))
         lines.messages += records
@@ -189,6 +184,28 @@ def _read_block(lines: Lines, offset: int, block: bytes) -> None:
                 _take(lines, line)
     lines.line_count += count
     lines.size = offset + len(block)
+
+
+def _messages_in(block: bytes, lines: int) -> list[Message] | None:
+    """The messages of a block, at the decoder's speed; ``None`` if it is not one message on each of its lines."""
+    try:
+        records: list[Message] = _decoder.decode_lines(block)
+        are_messages = {type(record["role"]) for record in records} <= {str}
+    except (KeyError, TypeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
+        return None
+    return records if are_messages and is_one_a_line(block, lines, len(records)) else None
+
+
+def is_one_a_line(block: bytes, lines: int, values: int) -> bool:
+    """True if each of ``lines`` holds one of the ``values`` that were decoded from ``block``.
+
+    The decoder takes two values on a line, none on another, and one over two. Inside a value no ``}`` is followed by a
+    ``{`` on the next line, so where every line break stands between these two, it stands between two values.
+    """
+    if lines != values:
+        return False
+    breaks = block.count(b"}\n{")
+    return breaks == lines - 1 or breaks + block.count(b"}\r\n{") == lines - 1
 
 
 def _take(lines: Lines, line: Line) -> None:
@@ -239,7 +256,10 @@ def tail(path: Path, count: int) -> list[Message]:
                 rest = block
                 continue
             rest = block[:cut]
-            records = [m for _, line in lines_of(block[cut:], 0, 1, is_end=True) if line for m in line.records]
+            whole = block[cut:]
+            records = _messages_in(whole, whole.count(b"\n") + (not whole.endswith(b"\n")))
+            if records is None:
+                records = [m for _, line in lines_of(whole, 0, 1, is_end=True) if line for m in line.records]
             found = records + found
         return found[-count:] if count else []
     finally:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sessions_lib import disk, jsonl
+from sessions_lib import disk, heads, jsonl
 from sessions_lib.checks import repair
 from sessions_lib.errors import InvalidMessage, StorageError
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
@@ -205,7 +205,7 @@ def test_an_object_inside_a_torn_record_is_no_message(tmp_path: Path) -> None:
     assert jsonl.read(path).messages == [LIGHTHOUSES]
 
 
-def test_blank_lines_are_nothing_and_json_that_is_no_message_is_reported(tmp_path: Path) -> None:
+def test_s_are_nothing_and_json_that_is_no_message_is_reported(tmp_path: Path) -> None:
     odd = ["[]", "null", "42", '"text"', "{}", '{"content":"no role"}', '{"role":7,"content":"x"}', "[1"]
     path = write(tmp_path / "a.jsonl", LIGHTHOUSES, "", "   ", *odd, GULL)
 
@@ -464,3 +464,33 @@ def test_reading_thaws_nothing_that_was_frozen(tmp_path: Path) -> None:
         assert gc.get_freeze_count() >= frozen - 10  # what is gone since does not count
     finally:
         gc.unfreeze()
+
+
+ONE, TWO = '{"role":"user","content":"a"}', '{"role":"user","content":"b"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "ends", "numbers"),
+    [
+        (f"{ONE}{TWO}\n\n", [29, 59], [1, 1]),
+        (f"\n{ONE}{TWO}\n", [30, 60], [2, 2]),
+        (f'{ONE}{TWO}\n{{"role":\n"user"}}\n', [29, 58], [1, 1]),
+        (f"{ONE}\r\n{TWO}\r\n", [31, 62], [1, 2]),
+        (f"{ONE}\n{TWO}", [30, 59], [1, 2]),
+    ],
+    ids=["glued before a blank line", "glued behind one", "glued before a cut value", "CRLF", "no last newline"],
+)
+def test_a_message_ends_where_it_ends_even_if_lines_and_messages_are_as_many(
+    tmp_path: Path, text: str, ends: list[int], numbers: list[int]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(text.encode())
+
+    lines = jsonl.read(path)
+    places = [chunk.ends for chunk in heads.read(path)]
+
+    assert [message["content"] for message in lines.messages] == ["a", "b"]
+    assert list(lines.ends) == ends
+    assert list(lines.line_numbers) == numbers
+    assert [end for found in places for end in found] == list(lines.ends)
+    assert jsonl.tail(path, 5) == lines.messages
