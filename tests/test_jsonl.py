@@ -474,7 +474,7 @@ ONE, TWO = '{"role":"user","content":"a"}', '{"role":"user","content":"b"}'
     [
         (f"{ONE}{TWO}\n\n", [29, 59], [1, 1]),
         (f"\n{ONE}{TWO}\n", [30, 60], [2, 2]),
-        (f'{ONE}{TWO}\n{{"role":\n"user"}}\n', [29, 58], [1, 1]),
+        (f'{ONE}{TWO}\n{{"role":\n"user"}}\n', [29, 59], [1, 1]),
         (f"{ONE}\r\n{TWO}\r\n", [31, 62], [1, 2]),
         (f"{ONE}\n{TWO}", [30, 59], [1, 2]),
     ],
