@@ -164,7 +164,7 @@ def _take_lines(records: Records, file: BinaryIO) -> None:
             values = _decoder.decode_lines(block)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
             values = []
-        if len(values) == count and set(map(type, values)) == {dict}:
+        if set(map(type, values)) == {dict} and jsonl.is_one_a_line(block, count, len(values)):
             records.lines.extend(enumerate(values, number))
         elif not _take_each(records, block, number):
             return

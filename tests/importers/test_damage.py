@@ -163,3 +163,16 @@ def test_an_odd_conversation_of_an_export_never_costs_the_others(tmp_path: Path)
             found, _ = importers.read(path)
 
             assert WITNESS in [content.text(message) for other in found for message in other.messages], (place, odd)
+
+
+def test_a_torn_line_is_told_though_another_holds_two_records(tmp_path: Path) -> None:
+    asked, answer = (
+        json.dumps(one) for one in (claude("user", "u", None, "q"), claude("assistant", "a", "u", text("r")))
+    )
+    torn = json.dumps(claude("user", "w", "a", WITNESS)).replace('"uuid": ', '"uuid":\n')
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{asked}{answer}\n{torn}\n")
+
+    _, report = importers.read(path)
+
+    assert [number for number, _ in next(iter(report.damaged.values()))] == [2, 3]
