@@ -226,8 +226,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.owner.completed += 1
 
     def _has_left(self, wait_s: float = 0.0) -> bool:
-        ready, _, _ = select.select([self.connection], [], [], wait_s)
-        if not ready:
+        waiting = select.poll()  # not select(), which knows 1,024 descriptors at most
+        waiting.register(self.connection, select.POLLIN)
+        if not waiting.poll(wait_s * 1000):
             return False
         try:
             return self.connection.recv(1, socket.MSG_PEEK) == b""
