@@ -41,7 +41,7 @@ from sessions_lib.line import decode as decode
 from sessions_lib.line import parse_line as parse_line
 from sessions_lib.messages import clean
 
-MANY = 50_000  # new objects, after which walking all of them is felt
+MANY = 10_000  # new objects, after which walking all of them is felt
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
