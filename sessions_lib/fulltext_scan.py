@@ -66,9 +66,9 @@ def _may_stand(anchor: str, others: Mapping[bytes, str], data: bytes) -> bool:
     if not all(len(folded) == 1 for folded in others.values()):
         return True  # a ligature is several letters
     respelled = set(others.values())
-    plain = ["" if letter in respelled else letter for letter in ("", *anchor, "")]
+    plain = [b"" if letter in respelled else letter.encode() for letter in ("", *anchor, "")]
     return any(
-        f"{plain[place]}{{}}{plain[place + 2]}".encode().replace(b"{}", spelled) in data
+        plain[place] + spelled + plain[place + 2] in data
         for spelled, folded in others.items()
         for place, letter in enumerate(anchor)
         if letter == folded

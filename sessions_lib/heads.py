@@ -101,19 +101,20 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
         heads = _decoder.decode_lines(block)
         if not block.isascii():
             block.decode()  # texts that are passed over are not checked by the decoder
-        if not jsonl.is_one_a_line(block, block.count(b"\n") + (not block.endswith(b"\n")), len(heads)):
+        lines = jsonl.line_ends(block)
+        if not jsonl.is_one_a_line(block, lines, len(heads)):
             return None
         chunk = Chunk(heads, places=[0] * len(heads), lines=len(heads))
         starts, ends, identities = chunk.starts, chunk.ends, chunk.identities
-        find, size, at = block.find, len(block), 0
-        for head in heads:
-            before, at = at, find(b"\n", at) + 1 or size
+        before = 0
+        for head, at in zip(heads, lines, strict=True):
             starts.append(end)
             end = offset + at
             ends.append(end)
             given = head.id
             previous = given if type(given) is str and given else messages.chained(previous, _decode(block[before:at]))
             identities.append(previous)
+            before = at
     except _ODD:
         return None
     return chunk

@@ -45,6 +45,7 @@ MANY = 10_000  # new objects, after which walking all of them is felt
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
+_OPENS, _CLOSES = b"{}"
 _ESCAPED = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 
 
@@ -171,44 +172,50 @@ def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = No
 
 
 def _read_block(lines: Lines, offset: int, block: bytes) -> None:
-    ends, end = array("q"), 0
-    while end := block.find(b"\n", end) + 1:
-        ends.append(offset + end)
-    if not block.endswith(b"\n"):
-        ends.append(offset + len(block))
-    count = len(ends)
-    if (records := _messages_in(block, count)) is not None:
-        lines.ends.extend(ends)
-        lines.line_numbers.extend(range(lines.line_count + 1, lines.line_count + 1 + count))
+    ends = line_ends(block)
+    if (records := _messages_in(block, ends)) is not None:
+        lines.ends.extend([offset + end for end in ends])
+        lines.line_numbers.extend(range(lines.line_count + 1, lines.line_count + 1 + len(ends)))
         lines.messages += records
     else:
         for _, line in lines_of(block, offset, lines.line_count + 1, is_end=not block.endswith(b"\n")):
             if line is not None:
                 _take(lines, line)
-    lines.line_count += count
+    lines.line_count += len(ends)
     lines.size = offset + len(block)
 
 
-def _messages_in(block: bytes, lines: int) -> list[Message] | None:
+def _messages_in(block: bytes, ends: Sequence[int]) -> list[Message] | None:
     """The messages of a block, at the decoder's speed; ``None`` if it is not one message on each of its lines."""
     try:
         records: list[Message] = _decoder.decode_lines(block)
         are_messages = {type(record["role"]) for record in records} <= {str}
     except (KeyError, TypeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
         return None
-    return records if are_messages and is_one_a_line(block, lines, len(records)) else None
+    return records if are_messages and is_one_a_line(block, ends, len(records)) else None
 
 
-def is_one_a_line(block: bytes, lines: int, values: int) -> bool:
-    """True if each of ``lines`` holds one of the ``values`` that were decoded from ``block``.
+def line_ends(block: bytes) -> list[int]:
+    """Where each line of ``block`` ends: behind its newline, the last one perhaps without."""
+    ends, end = [], 0
+    while end := block.find(b"\n", end) + 1:
+        ends.append(end)
+    if not block.endswith(b"\n"):
+        ends.append(len(block))
+    return ends
+
+
+def is_one_a_line(block: bytes, ends: Sequence[int], values: int) -> bool:
+    """True if each line, ending at ``ends``, holds one of the ``values`` objects that were decoded from ``block``.
 
     The decoder takes two values on a line, none on another, and one over two. Inside a value no ``}`` is followed by a
     ``{`` on the next line, so where every line break stands between these two, it stands between two values.
     """
-    if lines != values:
+    if len(ends) != values or not block.startswith(b"{"):
         return False
-    breaks = block.count(b"}\n{")
-    return breaks == lines - 1 or breaks + block.count(b"}\r\n{") == lines - 1
+    return all(
+        block[end] == _OPENS and (block[end - 2] == _CLOSES or block[end - 3 : end - 1] == b"}\r") for end in ends[:-1]
+    )
 
 
 def _take(lines: Lines, line: Line) -> None:
@@ -260,7 +267,7 @@ def tail(path: Path, count: int) -> list[Message]:
                 continue
             rest = block[:cut]
             whole = block[cut:]
-            records = _messages_in(whole, whole.count(b"\n") + (not whole.endswith(b"\n")))
+            records = _messages_in(whole, line_ends(whole))
             if records is None:
                 records = [m for _, line in lines_of(whole, 0, 1, is_end=True) if line for m in line.records]
             found = records + found

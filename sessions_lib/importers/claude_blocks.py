@@ -105,7 +105,8 @@ def arguments(given: Any) -> str:
     return given if isinstance(given, str) else jsonl.encode({} if given is None else given).decode()
 
 
-def _output(reported: Mapping[str, Any]) -> float:
+def output_tokens(reported: Mapping[str, Any]) -> float:
+    """The tokens an answer's line reports; of several lines of one answer, the largest number is the answer's."""
     count = reported.get("output_tokens")
     return count if isinstance(count, int | float) else -1
 
@@ -139,7 +140,7 @@ class Answer:
             self.message["model"] = model
         reported = told.get("usage")
         is_told = isinstance(reported, dict) and model != "<synthetic>"
-        if is_told and (self._reported is None or _output(reported) >= _output(self._reported)):
+        if is_told and (self._reported is None or output_tokens(reported) >= output_tokens(self._reported)):
             self._reported = reported
         uuid = record.get("uuid")
         if isinstance(uuid, str):

@@ -17,6 +17,7 @@ import msgspec
 
 from sessions_lib import disk, jsonl, usage
 from sessions_lib.errors import SessionError
+from sessions_lib.importers.claude_blocks import output_tokens
 from sessions_lib.importers.imported import chat_usage
 
 
@@ -57,13 +58,8 @@ def _take(found: dict[str, dict[str, Any] | None], record: _Record) -> None:
     before = found.get(key)
     if not isinstance(told.usage, dict):
         found.setdefault(key, None)
-    elif before is None or _output(told.usage) >= _output(before):
+    elif before is None or output_tokens(told.usage) >= output_tokens(before):
         found[key] = told.usage
-
-
-def _output(reported: dict[str, Any]) -> int:
-    told = reported.get("output_tokens")
-    return told if type(told) is int else -1
 
 
 def _records(path: Path) -> Iterator[_Record]:

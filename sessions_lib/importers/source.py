@@ -159,16 +159,16 @@ def _take_lines(records: Records, file: BinaryIO) -> None:
     number = 1
     while block := file.read(_BLOCK):
         block += file.readline()
-        count = block.count(b"\n") + (not block.endswith(b"\n"))
+        ends = jsonl.line_ends(block)
         try:
             values = _decoder.decode_lines(block)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
             values = []
-        if set(map(type, values)) == {dict} and jsonl.is_one_a_line(block, count, len(values)):
+        if set(map(type, values)) == {dict} and jsonl.is_one_a_line(block, ends, len(values)):
             records.lines.extend(enumerate(values, number))
         elif not _take_each(records, block, number):
             return
-        number += count
+        number += len(ends)
 
 
 def _take_each(records: Records, block: bytes, number: int) -> bool:
