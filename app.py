@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import frame
+from pages.shared import frame
 
 frame.configure()
 page = st.navigation(frame.pages(), position="top")

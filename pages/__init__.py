@@ -1,1 +1,1 @@
-"""The pages of the app: one script a page, each of which works alone and by deep link. ``parts`` is what they share."""
+"""The pages of the app: one script a page, each of which works alone and by deep link; ``shared`` is for all."""

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import (
-    browser,
-    cell_menu,
-    chat_composer,
-    chat_header,
-    chat_live,
-    chat_new,
-    chat_state,
-    chat_turns,
-    exporting,
-    folder,
-    providers,
-    trying,
-)
-from pages.parts.frame import frame, page
-from pages.parts.safe_markdown import safe_label
-from sessions_lib import names, runs
+from pages.chat_parts import cell_menu, chat_composer, chat_header, chat_live, chat_new, chat_state, chat_turns
+from pages.compare_parts import trying
+from pages.shared import browser, exporting, folder, providers
+from pages.shared.frame import frame, page
+from pages.shared.safe_markdown import safe_label
+from sessions_lib import names
+from sessions_lib.agent import runs
 from sessions_lib.errors import SessionError
-from sessions_lib.session import Session
+from sessions_lib.store.session import Session
 
 
 def draw_dialog(session: Session | None) -> None:

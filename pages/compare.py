@@ -6,12 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import acting, asking, comparing, deciding, folder, links
-from pages.parts.branch_map import branch_map
-from pages.parts.frame import frame, page
-from pages.parts.grid import MOST_ROWS, grid
-from pages.parts.safe_markdown import safe_label
-from sessions_lib import branches
+from pages.compare_parts import asking, comparing, deciding
+from pages.compare_parts.branch_map import branch_map
+from pages.compare_parts.grid import MOST_ROWS, grid
+from pages.shared import acting, folder, links
+from pages.shared.frame import frame, page
+from pages.shared.safe_markdown import safe_label
+from sessions_lib.store import family
 
 VIEWS = {"aligned": "Aligned", "differences": "Differences", "changes": "Only changes"}
 
@@ -52,7 +53,7 @@ with folder.errors_told():
     if missing := [one for one in asked if one not in shown]:
         st.warning(comparing.gone(missing), icon=":material/search_off:")
     if len(shown) < 2 and not asked:
-        shown = list(branches.newest_pair(listed) or ())
+        shown = list(family.newest_pair(listed) or ())
     comparing.pickers(listed, shown)
     if len(shown) < 2:
         comparing.empty(listed)

@@ -7,24 +7,14 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from pages.parts import (
-    chat_composer,
-    chat_state,
-    folder,
-    found,
-    frame,
-    importing,
-    links,
-    moments,
-    providers,
-    reading,
-    table,
-)
-from pages.parts.safe_markdown import safe_label
-from pages.parts.turn import number
+from pages.chat_parts import chat_composer, chat_state
+from pages.sessions_parts import importing, table
+from pages.shared import folder, found, frame, links, moments, providers, reading
+from pages.shared.safe_markdown import safe_label
+from pages.shared.turn import number
 from sessions_lib import demo
 from sessions_lib.errors import SessionError
-from sessions_lib.listing import SessionInfo
+from sessions_lib.store.folder.scan import SessionInfo
 
 WAYS = (
     ("chat", "Chat", ":material/forum:", "Ask, watch the tools work, resume tomorrow, fork at any message."),

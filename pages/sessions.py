@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import acting, filters, folder, found, importing, listed, passages, session_view, table, trash_view
-from pages.parts.frame import frame, page
-from pages.parts.links import asked
-from pages.parts.safe_markdown import safe_label
+from pages.sessions_parts import importing, listed, passages, session_view, table, trash_view
+from pages.shared import acting, filters, folder, found
+from pages.shared.frame import frame, page
+from pages.shared.links import asked
+from pages.shared.safe_markdown import safe_label
 
 SIZE = 50
 GROUPS = 10

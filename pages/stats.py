@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.parts import acting, costly, figures_row, filters, folder, found, listed, spending
-from pages.parts.frame import frame, page
-from pages.parts.known import once
+from pages.sessions_parts import listed
+from pages.shared import acting, filters, folder, found
+from pages.shared.frame import frame, page
+from pages.shared.known import once
+from pages.stats_parts import costly, figures_row, spending
 from sessions_lib import stats
 
 frame("Stats")

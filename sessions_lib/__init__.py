@@ -11,20 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sessions_lib.agent import Agent
+    from sessions_lib.agent.agent import Agent
+    from sessions_lib.agent.tools import tool
     from sessions_lib.errors import SessionError
-    from sessions_lib.manager import SessionManager
-    from sessions_lib.session import Session
-    from sessions_lib.tools import tool
+    from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.session import Session
 
 __all__ = ["Agent", "Session", "SessionError", "SessionManager", "tool"]
 
 _HOMES = {
-    "Agent": "agent",
-    "Session": "session",
+    "Agent": "agent.agent",
+    "Session": "store.session",
     "SessionError": "errors",
-    "SessionManager": "manager",
-    "tool": "tools",
+    "SessionManager": "store.manager",
+    "tool": "agent.tools",
 }
 
 

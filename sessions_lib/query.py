@@ -30,8 +30,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
-from sessions_lib import content
-from sessions_lib.messages import clean
+from sessions_lib.messages import clean, content
 
 Range = tuple[int, int]
 

@@ -27,11 +27,13 @@ from typing import Any
 
 import pandas as pd
 
-from sessions_lib import metadata, query, times, usage
-from sessions_lib.catalog import Catalog
-from sessions_lib.catalog_fold import QUARTER_US
-from sessions_lib.catalog_rows import to_us
+from sessions_lib import query, times
+from sessions_lib.messages import usage
 from sessions_lib.query import Query
+from sessions_lib.store.folder import metadata
+from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.folder.index.fold import QUARTER_US
+from sessions_lib.store.folder.index.rows import to_us
 from sessions_lib.times import EPOCH
 
 ALL = Query()

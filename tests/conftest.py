@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, configuration, settings
 
-from tests.cli import Terminal
+from tests.cli.terminal import Terminal
 
 # What hypothesis keeps goes where pytest keeps its own, and not beside the project's files.
 configuration.set_hypothesis_home_dir(Path(__file__).parents[1] / ".pytest_cache" / "hypothesis")

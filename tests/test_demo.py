@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from sessions_lib import SessionManager, demo, village
-from sessions_lib.listing import SessionInfo
+from sessions_lib import SessionManager, demo
+from sessions_lib.agent import demo_world
 from sessions_lib.messages import for_request
+from sessions_lib.store.folder.scan import SessionInfo
 from tests.model_server import problems
 
 
@@ -44,8 +45,8 @@ def test_the_quest_was_really_played_and_its_forks_go_on_from_it(loaded: Session
     assert (found["quest-1"].messages, found["quest-1"].turns, found["quest-1"].models) == (10, 2, ("demo",))
     assert (found["quest-2"].parent, found["quest-2"].inherited) == ("quest-1", 10)
     assert (found["quest-3"].parent, found["quest-3"].inherited) == ("quest-1", 6)
-    assert village.purse(loaded.open("quest-1").messages) == 12
-    assert village.purse(loaded.open("quest-2").messages) == 6
+    assert demo_world.purse(loaded.open("quest-1").messages) == 12
+    assert demo_world.purse(loaded.open("quest-2").messages) == 6
 
 
 def test_the_architecture_pair_parts_after_the_first_answer(loaded: SessionManager) -> None:

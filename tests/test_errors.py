@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sessions_lib import errors, tools, village
+from sessions_lib import errors
+from sessions_lib.agent import demo_world, tools
 from sessions_lib.errors import Holder, SessionError
 
 RAISED = [
@@ -26,7 +27,7 @@ RAISED = [
     errors.ProviderError("The server failed.", status=500),
     errors.StepLimitReached(10),
     tools.ToolError("The tool file cannot be read."),
-    village.Refusal("No gold is left."),
+    demo_world.Refusal("No gold is left."),
 ]
 
 

@@ -1,7 +1,4 @@
-"""The library's layers: a module imports only from its own row and the rows above, and heavy packages stay where they are.
-
-Rows are those of the design. Modules that were split from one of them share its row, found by their names' beginning.
-"""
+"""The library's layers: a package imports only from its own row and the rows above; heavy packages stay where they are."""
 
 from __future__ import annotations
 
@@ -20,39 +17,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "sessions_lib"
 ROWS = [
-    ["errors", "times", "usage", "names", "content", "calls", "messages"],
-    [
-        "line",
-        "disk",
-        "folders",
-        "documents",
-        "jsonl",
-        "locks",
-        "metadata",
-        "trash",
-        "forking",
-        "merging",
-        "tools",
-        "export",
-        "redact",
-        "query",
-        "worddiff",
-        "lineup",
-        "watching",
-    ],
-    ["session", "checks"],
-    ["listing", "heads", "catalog", "fork_points", "fulltext", "branches"],
-    ["manager"],
-    ["compare", "figures", "stats", "importers", "village", "joining", "verdicts"],
-    ["streaming", "providers", "relay", "events", "agent"],
-    ["runs", "demo", "experiments"],
+    ["errors", "names", "times", "text"],
+    ["messages", "query"],
+    ["store"],
+    ["agent", "compare", "stats", "importers"],
+    ["export"],
+    ["demo"],
     ["cli"],
 ]
 # Packages that only these modules may import, and those inside a function, so that nothing else waits for them.
 ONLY_IN = {
     "streamlit": (),
-    "openai": ("agent", "providers", "village"),
-    "httpx2": ("agent", "providers", "village"),
+    "openai": ("agent",),
+    "httpx2": ("agent",),
     "pandas": ("stats",),
     "numpy": ("stats",),
     "orjson": (),  # msgspec is the one JSON library
@@ -83,12 +60,9 @@ def name_of(path: Path) -> str:
 
 
 def row_of(module: str) -> int | None:
-    """The row whose name is the longest beginning of the module's: ``catalog_rows`` is in the row of ``catalog``."""
-    first = module.partition(".")[0]
-    found = [
-        (len(name), row) for row, named in enumerate(ROWS) for name in named if (first + "_").startswith(name + "_")
-    ]
-    return max(found)[1] if found else None
+    """The row of the package that a module is in: ``store.folder.jsonl`` is in the row of ``store``."""
+    package = module.partition(".")[0]
+    return next((row for row, packages in enumerate(ROWS) if package in packages), None)
 
 
 def imports_of(path: Path) -> Iterator[Import]:
@@ -150,7 +124,7 @@ def test_a_module_imports_from_its_own_row_and_the_rows_above(path: Path) -> Non
         for found in imports_of(path)
         if (target := library_target(found)) is not None
         and target
-        != "export"  # Session.export asks for it when called; a test below holds that it is not loaded before
+        != "export.export"  # Session.export asks for it when called; a test below holds that it is not loaded before
         and (row_of(target) or 0) > row
     ]
 
@@ -172,7 +146,12 @@ def test_no_modules_need_each_other_to_be_imported() -> None:
     except CycleError as error:
         pytest.fail(f"a circle of imports: {' → '.join(error.args[1])}")
 
-    assert order.index("errors") < order.index("jsonl") < order.index("session") < order.index("manager")
+    assert (
+        order.index("errors")
+        < order.index("store.folder.jsonl")
+        < order.index("store.session")
+        < order.index("store.manager")
+    )
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: name_of(path) or "sessions_lib")
@@ -182,7 +161,7 @@ def test_heavy_packages_are_imported_where_they_belong(path: Path) -> None:
     for found in imports_of(path):
         if found.target not in ONLY_IN:
             continue
-        belongs = any((owner + "_").startswith(name + "_") for name in ONLY_IN[found.target])
+        belongs = owner in ONLY_IN[found.target]
         if not belongs or (found.is_at_import_time and found.target in ("openai", "httpx2")):
             wrong.append(f"line {found.line}: {found.target}")
 

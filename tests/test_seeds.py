@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import Agent, Session, SessionManager, village, village_model
+from sessions_lib import Agent, Session, SessionManager
+from sessions_lib.agent import demo_model, demo_world
 
 # Pi's session management, sections 1 to 6, word for word but for the name of the package.
 ONE = """
@@ -274,11 +275,11 @@ def test_six_a_session_is_exported_and_shared_with_another_agent(home: Path) -> 
 
 def stubs() -> dict[str, Any]:
     """The two functions the seed leaves to others: one model call, one tool call; the village gives both."""
-    from sessions_lib import tools
-    from sessions_lib.calls import Call
+    from sessions_lib.agent import tools
+    from sessions_lib.messages.tool_calls import Call
 
     def chat(messages: list[dict[str, Any]]) -> dict[str, Any]:
-        said = village_model.reply(messages, ["talk_to", "buy"])
+        said = demo_model.reply(messages, ["talk_to", "buy"])
         if not said.tool:
             return {"finish_reason": "stop", "message": {"role": "assistant", "content": said.text}}
         function = {"name": said.tool, "arguments": json.dumps(said.arguments)}
@@ -288,7 +289,7 @@ def stubs() -> dict[str, Any]:
 
     def run_tool(call: dict[str, Any]) -> str:
         function = call["function"]
-        found = tools.call(village.TOOLS, Call(0, 0, call["id"], function["name"], function["arguments"]))
+        found = tools.call(demo_world.TOOLS, Call(0, 0, call["id"], function["name"], function["arguments"]))
         return str(found["content"])
 
     return {"chat": chat, "run_tool": run_tool}

@@ -10,8 +10,9 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pytest
 
-from sessions_lib import SessionManager, query, stats, usage
-from sessions_lib.catalog import Catalog
+from sessions_lib import SessionManager, query, stats
+from sessions_lib.messages import usage
+from sessions_lib.store.folder.index.catalog import Catalog
 from tests.record import LIGHTHOUSES, call, result, write
 
 

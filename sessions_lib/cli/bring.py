@@ -165,10 +165,10 @@ def _print_total(done: list[Progress], dry_run: bool) -> None:
 
 
 def _print_tokens(done: list[Progress]) -> None:
-    from sessions_lib.importers import claude_usage
+    from sessions_lib.importers.claude import usage
 
     read = [step.source for step in done if step.result and step.result.report.format == "claude-code"]
-    tokens = claude_usage.totals(path for path in read if path.suffix == ".jsonl")
+    tokens = usage.totals(path for path in read if path.suffix == ".jsonl")
     if tokens.reported:
         answers = printing.count(tokens.reported, "answer")
         spent = f"{printing.number(tokens.input)} in, {printing.number(tokens.output)} out"

@@ -21,10 +21,10 @@ from sessions_lib.cli.options import Folder
 from sessions_lib.errors import SessionError, SessionLocked
 
 if TYPE_CHECKING:
-    from sessions_lib.agent import Agent
-    from sessions_lib.events import Event, Finished
-    from sessions_lib.manager import SessionManager
-    from sessions_lib.relay import Stop
+    from sessions_lib.agent.agent import Agent
+    from sessions_lib.agent.cancellation import Stop
+    from sessions_lib.agent.events import Event, Finished
+    from sessions_lib.store.manager import SessionManager
 
 
 def chat(
@@ -68,9 +68,9 @@ def chat(
 
 def _agent(folder: str | None, name: str | None, model: str | None, base_url: str | None, tools: str | None) -> Agent:
     """The agent on the session; on one in memory if none was named: a file is made when something is said."""
-    from sessions_lib.agent import Agent
-    from sessions_lib.session import Session
-    from sessions_lib.tools import from_file
+    from sessions_lib.agent.agent import Agent
+    from sessions_lib.agent.tools import from_file
+    from sessions_lib.store.session import Session
 
     chosen = Session() if name is None else options.opened(folder, name)
     offered = from_file(options.path(tools)) if tools else None
@@ -186,7 +186,7 @@ def _prompts() -> Iterator[str]:
 @contextmanager
 def _stoppable() -> Iterator[Stop]:
     """Within it Ctrl-C, a closed terminal and SIGTERM stop the answer, which keeps what was said, however often."""
-    from sessions_lib.relay import Stop
+    from sessions_lib.agent.cancellation import Stop
 
     stop = Stop()
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -200,8 +200,8 @@ def _stoppable() -> Iterator[Stop]:
 
 def _show(events: Iterator[Event]) -> bool:
     """Print what happens; false if the answer was stopped."""
-    from sessions_lib import calls, content
-    from sessions_lib.events import Finished, Notice, TextDelta, ToolCallStarted, ToolFinished, UsageReported
+    from sessions_lib.agent.events import Finished, Notice, TextDelta, ToolCallStarted, ToolFinished, UsageReported
+    from sessions_lib.messages import content, tool_calls
 
     tokens: int | None = None
     is_within_line, is_whole = False, True
@@ -215,7 +215,7 @@ def _show(events: Iterator[Event]) -> bool:
                 if is_within_line:
                     printing.data()
                     is_within_line = False
-                typer.echo(f"  {printing.line(calls.label(event.call), 100)}", err=True, nl=False)
+                typer.echo(f"  {printing.line(tool_calls.label(event.call), 100)}", err=True, nl=False)
             elif isinstance(event, ToolFinished):
                 failed = "failed: " if event.message.get("is_error") else ""
                 printing.talk(f" -> {failed}{printing.line(content.text(event.message), 100)}")

@@ -20,9 +20,9 @@ from sessions_lib.cli.options import Folder, Json, SessionName
 from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
-    from sessions_lib.checks import Fault
-    from sessions_lib.manager import SessionManager
-    from sessions_lib.session import Session
+    from sessions_lib.store.checks import Fault
+    from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.session import Session
 
 SHARED = ("markdown", "html")
 
@@ -82,7 +82,7 @@ def export(
 def _export_one(
     found: Session, manager: SessionManager, kind: str, output: str | None, private: dict[str, Any]
 ) -> None:
-    from sessions_lib import export as exporting
+    from sessions_lib.export import export as exporting
 
     meta = {**found.meta, "id": found.id}
     if private["redacted"]:
@@ -106,7 +106,7 @@ def _export_several(
     manager: SessionManager, chosen: Sequence[str], kind: str, folder: Path, private: dict[str, Any]
 ) -> None:
     """A file for each of ``chosen`` in ``folder``, which is made; their web pages link to each other."""
-    from sessions_lib import export as exporting
+    from sessions_lib.export import export as exporting
 
     exporting.make_folder(folder)
     if private["redacted"]:
@@ -127,7 +127,7 @@ def _export_several(
 
 
 def _format(name: str) -> str:
-    from sessions_lib import export as exporting
+    from sessions_lib.export import export as exporting
 
     try:
         return exporting.format_name(name)
@@ -137,7 +137,7 @@ def _format(name: str) -> str:
 
 def _preview(sessions: Iterable[Session], patterns: Sequence[str]) -> None:
     """Say what is about to be replaced, by kind; the texts themselves stay out of logs and terminals."""
-    from sessions_lib import redact as redaction
+    from sessions_lib.export import redact as redaction
 
     kinds: Counter[str] = Counter()
     for session in sessions:
@@ -169,12 +169,13 @@ def check(
 
     Example: forkbook check quest-1
     """
-    from sessions_lib import checks, listing
+    from sessions_lib.store import checks
+    from sessions_lib.store.folder import scan
 
     found = options.manager(folder)
     chosen = [found.resolve(name) for name in sessions or ()]
     if all_sessions or not chosen:
-        chosen = listing.session_ids(found.folder)
+        chosen = scan.session_ids(found.folder)
     faults = [fault for one in printing.progress(chosen, "Checking") for fault in checks.check(found.folder, one)]
     _print_faults(faults, json)
     if faults:
@@ -196,7 +197,7 @@ def repair(
 
     Example: forkbook repair quest-1 --write
     """
-    from sessions_lib import checks
+    from sessions_lib.store import checks
 
     found = options.manager(folder)
     chosen = found.resolve(session)

@@ -34,14 +34,14 @@ def merge(
 
     Example: forkbook merge quest-1 quest-2 --turns 3
     """
-    from sessions_lib import joining
+    from sessions_lib.store import merge_sessions
 
     if by_time == (turns is not None):
         raise typer.BadParameter("Say how to merge: --turns 3,5-7 or --by-time.")
     found = options.manager(folder)
     chosen = None if turns is None else numbers(turns)
-    plan = joining.preview(found, found.resolve(session), found.resolve(other), chosen, title)
-    made = None if dry_run else joining.join(found, plan, new_id)
+    plan = merge_sessions.preview(found, found.resolve(session), found.resolve(other), chosen, title)
+    made = None if dry_run else merge_sessions.join(found, plan, new_id)
     if json:
         added = [{"message": index + 1, **plan.messages[index]} for index in plan.added]
         printing.record({"id": made and made.id, "title": plan.title, "messages": len(plan.messages), "added": added})
@@ -79,7 +79,7 @@ def verdict(
 
     Example: forkbook verdict quest-2 quest-1 --why "found another way in"
     """
-    from sessions_lib import verdicts
+    from sessions_lib.compare import verdicts
 
     found = options.manager(folder)
     ids = [found.resolve(name) for name in (winner, *others)]

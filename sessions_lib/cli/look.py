@@ -15,10 +15,10 @@ from sessions_lib.cli import options, printing
 from sessions_lib.cli.options import Folder, Json, SessionName
 
 if TYPE_CHECKING:
-    from sessions_lib.content import Message
-    from sessions_lib.listing import Hit, SessionInfo
-    from sessions_lib.manager import SessionManager
-    from sessions_lib.session import Session
+    from sessions_lib.messages.content import Message
+    from sessions_lib.store.folder.scan import Hit, SessionInfo
+    from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.session import Session
 
 WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
 
@@ -82,7 +82,7 @@ def _print_sessions(rows: list[SessionInfo]) -> None:
 
 def notes(row: SessionInfo) -> list[str]:
     """What a person should know about a session beside its title: parent, verdict, damaged, unanswered."""
-    from sessions_lib.listing import verdict
+    from sessions_lib.store.folder.scan import verdict
 
     found = [f"fork of {row.parent}"] if row.parent else []
     if given := verdict(row.meta):
@@ -140,7 +140,7 @@ def show(
 
 
 def _print_head(session: Session) -> None:
-    from sessions_lib import export_facts
+    from sessions_lib.export import facts as export_facts
 
     printing.heading(printing.line(session.title))
     facts = [session.id, *export_facts.summary(session.messages)]
@@ -152,7 +152,8 @@ def _print_head(session: Session) -> None:
 
 
 def _print_message(index: int, message: Message) -> None:
-    from sessions_lib import calls, content, export_facts
+    from sessions_lib.export import facts as export_facts
+    from sessions_lib.messages import content, tool_calls
 
     printing.data()
     facts = [f"message {index + 1}", export_facts.who(message), *export_facts.facts(message)]
@@ -162,8 +163,8 @@ def _print_message(index: int, message: Message) -> None:
     for part in content.parts(message):
         if part.kind != "text":
             printing.data(printing.line(f"[{part.label}]"))
-    for call in calls.calls_of(message, index):
-        printing.data(printing.line(f"-> {calls.label(call, 400)}", 400))
+    for call in tool_calls.calls_of(message, index):
+        printing.data(printing.line(f"-> {tool_calls.label(call, 400)}", 400))
     for note in export_facts.notes(message):
         printing.data(printing.line(f"({note})", 300))
 
@@ -255,7 +256,8 @@ def diff(
 
     Example: forkbook diff quest-1 quest-2
     """
-    from sessions_lib import compare, compare_export
+    from sessions_lib import compare
+    from sessions_lib.export import comparison
 
     chosen = [options.opened(folder, name) for name in sessions]
     if len(chosen) == 1 and chosen[0].parent:
@@ -263,7 +265,7 @@ def diff(
     branches = [compare.Branch.of(session) for session in chosen]
     found = compare.compare(branches, order="likeness" if likeness else "order")
     if json:
-        printing.record(compare_export.as_json(found))
+        printing.record(comparison.as_json(found))
     else:
         colour = printing.is_styled(sys.stdout)
-        typer.echo(compare_export.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)
+        typer.echo(comparison.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)

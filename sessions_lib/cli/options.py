@@ -17,8 +17,8 @@ from sessions_lib.cli import printing
 from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
-    from sessions_lib.manager import SessionManager
-    from sessions_lib.session import Session
+    from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.session import Session
 
 Folder = Annotated[
     str | None,
@@ -38,7 +38,7 @@ ExactId = Annotated[str, typer.Argument(metavar="ID", help="The exact id.")]
 
 def manager(folder: str | None) -> SessionManager:
     """The folder of sessions that ``--dir`` names."""
-    from sessions_lib.manager import SessionManager
+    from sessions_lib.store.manager import SessionManager
 
     if folder is not None and not folder.strip():
         raise SessionError("--dir names no folder; nothing was done. Leave it out for the default folder.")

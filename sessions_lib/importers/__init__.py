@@ -10,7 +10,7 @@
 * ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
 * ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up.
 
-One file a format: ``claude_code``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
+One file a format: ``claude``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
 exports too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
 conversation is new, grown or unchanged.
 
@@ -28,16 +28,19 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sessions_lib import jsonl
 from sessions_lib.errors import ImportRefused, SessionError, StorageError
-from sessions_lib.importers import astorlm, chatgpt, claude_code, codex, openai_chat, pi
-from sessions_lib.importers.batch import alone
+from sessions_lib.importers import astorlm, openai_chat, pi
+from sessions_lib.importers.adding.batch import alone
+from sessions_lib.importers.adding.store import Store
+from sessions_lib.importers.adding.writing import Outcome, put
+from sessions_lib.importers.chatgpt import reader as chatgpt
+from sessions_lib.importers.claude import reader as claude
+from sessions_lib.importers.codex import reader as codex
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
 from sessions_lib.importers.source import Records, Source, find, load
-from sessions_lib.importers.store import Store
-from sessions_lib.importers.writing import Outcome, put
-from sessions_lib.manager import SessionManager
+from sessions_lib.store.folder import jsonl
+from sessions_lib.store.manager import SessionManager
 
 __all__ = [
     "FORMATS",
@@ -55,7 +58,7 @@ __all__ = [
 
 FORMATS: dict[str, str] = dict(TOOLS)
 _READERS: dict[str, Callable[[Source, Records, ImportReport], list[Imported]]] = {
-    "claude-code": claude_code.read,
+    "claude-code": claude.read,
     "codex": codex.read,
     "pi": pi.read,
     "astorlm": astorlm.read,

@@ -11,12 +11,13 @@ import hashlib
 import json
 from typing import Any
 
-from sessions_lib import content, messages, times
-from sessions_lib.content import Message
-from sessions_lib.importers import claude_blocks
-from sessions_lib.importers.claude_blocks import Answer
+from sessions_lib import messages, times
+from sessions_lib.importers.claude import blocks as claude_blocks
+from sessions_lib.importers.claude.blocks import Answer
 from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.messages import content
+from sessions_lib.messages.content import Message
 
 _OWN_KEYS = ("id", "role", "content", "timestamp", "usage", "model")
 

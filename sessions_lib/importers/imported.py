@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sessions_lib import times, usage
-from sessions_lib.content import Message
+from sessions_lib import times
+from sessions_lib.messages import usage
+from sessions_lib.messages.content import Message
 
 SUB_AGENT = "sub-agent"  # the tag of sub-agents' sessions, to tell them from what a person asked
 TOKENS_ONLY = "tokens without an answer"  # the ``source.kind`` of an empty answer that only holds tokens

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessions_lib import messages, times
-from sessions_lib.content import Message
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import MESSAGE_LISTS, messages_in
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.messages.content import Message
 
 # Made anew for the new session, or about this folder only.
 _OWN_KEYS = ("version", "id", "title", "tags", "imported_from", "forked_from")

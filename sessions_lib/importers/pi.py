@@ -21,11 +21,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sessions_lib import content, jsonl, times
-from sessions_lib.content import Message
+from sessions_lib import times
 from sessions_lib.importers.branches import Branch, branches, without_cycles
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso, set_usage, word
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.messages import content
+from sessions_lib.messages.content import Message
+from sessions_lib.store.folder import jsonl
 
 Entry = dict[str, Any]
 

@@ -18,9 +18,9 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from sessions_lib import jsonl
 from sessions_lib.errors import ImportRefused, StorageError
 from sessions_lib.messages import clean
+from sessions_lib.store.folder import jsonl
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _BLOCK = 1 << 20

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sessions_lib import importers
-from sessions_lib.importers import claude_usage
-from sessions_lib.manager import SessionManager
+from sessions_lib.importers.claude import usage
+from sessions_lib.store.manager import SessionManager
 from tests.benchmarks.harness import Row, race, setting
 from tests.benchmarks.imports import write
 
@@ -54,7 +54,7 @@ def totals(home: Path, source: Path, told: str) -> Row:
         return int(said["outputTokens"])
 
     def sum_up() -> None:
-        ours["output"] = claude_usage.totals(source.iterdir()).output or 0
+        ours["output"] = usage.totals(source.iterdir()).output or 0
 
     assert (sum_up(), ours["output"])[1] == ccusage(), "the totals differ"
     raced = race({"ccusage": ccusage, "ours": sum_up}, min(3, setting.rounds))["ours"]

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import SessionManager, compare, worddiff
-from sessions_lib.compare import Branch
+from sessions_lib import SessionManager, compare
+from sessions_lib.compare import Branch, word_diff
 
 ROUNDS = 5
 clock = time.process_time  # of this process alone: what else the machine does is not in it
@@ -97,7 +97,7 @@ def ratio(
 
 def check_diff(a: str, b: str) -> None:
     """The fast diff is a diff: both sides whole, the common part common, and at least as long as difflib's."""
-    found = worddiff.difference(a, b, alike=0.0)
+    found = word_diff.difference(a, b, alike=0.0)
     if found.a is None or found.b is None:
         return
     assert "".join(segment.text for segment in found.a) == a
@@ -106,7 +106,7 @@ def check_diff(a: str, b: str) -> None:
     assert common[0] == common[1]
 
 
-def all_marked(found: compare.Comparison) -> Iterator[tuple[worddiff.Segment, ...]]:
+def all_marked(found: compare.Comparison) -> Iterator[tuple[word_diff.Segment, ...]]:
     """Every text of every turn in segments, as a page that draws them all asks for them."""
     for row in found.rows:
         for line in row.lines:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from sessions_lib import SessionManager, experiments, runs
+from sessions_lib import SessionManager
+from sessions_lib.agent import experiments, runs
 from tests.benchmarks.chat import Row, counted
 from tests.browser.conftest import CHROMIUM_FLAGS, App, make_app
 from tests.model_server import ModelServer, Reply, say

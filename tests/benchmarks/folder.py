@@ -13,10 +13,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from sessions_lib import SessionManager, content, fulltext, jsonl, listing, query, stats
-from sessions_lib.catalog import Catalog
-from sessions_lib.listing import Hit
+from sessions_lib import SessionManager, query, stats
+from sessions_lib.messages import content
 from sessions_lib.query import Query
+from sessions_lib.store.folder import jsonl
+from sessions_lib.store.folder import scan as listing
+from sessions_lib.store.folder.index import fulltext
+from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.folder.scan import Hit
 from tests.benchmarks import corpus
 from tests.benchmarks.harness import Raced, Row, installed, milliseconds, processor, race, setting
 

@@ -9,8 +9,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from sessions_lib import jsonl, query, stats
-from sessions_lib.catalog import Catalog
+from sessions_lib import query, stats
+from sessions_lib.store.folder import jsonl
+from sessions_lib.store.folder.index.catalog import Catalog
 from tests.benchmarks import corpus
 from tests.benchmarks.harness import Row, milliseconds, race, setting
 

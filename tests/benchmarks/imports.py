@@ -20,8 +20,9 @@ from typing import Any
 
 import msgspec
 
-from sessions_lib import disk, importers
-from sessions_lib.manager import SessionManager
+from sessions_lib import importers
+from sessions_lib.store.folder import disk
+from sessions_lib.store.manager import SessionManager
 from tests.benchmarks.compare import text
 from tests.benchmarks.harness import Raced, Row, race, setting
 

@@ -21,7 +21,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 from streamlit.testing.v1 import AppTest
 
-from sessions_lib.catalog import Catalog
+from sessions_lib.store.folder.index.catalog import Catalog
 from tests.benchmarks import corpus
 from tests.benchmarks.harness import Row, setting
 from tests.browser.conftest import CHROMIUM_FLAGS, IDLE, ROOT, App, make_app

@@ -19,9 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import SessionManager, jsonl
+from sessions_lib import SessionManager
 from sessions_lib.errors import SessionLocked
-from sessions_lib.session import Session
+from sessions_lib.store.folder import jsonl
+from sessions_lib.store.session import Session
 from tests.benchmarks import corpus
 from tests.benchmarks.harness import Row, milliseconds, race, setting
 
@@ -157,7 +158,7 @@ def peak(path: Path) -> float | None:
     if not Path("/proc/self/status").exists():
         return None
     code = (
-        "import re, sys; from pathlib import Path; from sessions_lib import jsonl\n"
+        "import re, sys; from pathlib import Path; from sessions_lib.store.folder import jsonl\n"
         "kept = [m for line in jsonl.iterate(Path(sys.argv[1])) for m in line.records] if sys.argv[2] == 'read' else []\n"
         "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
     )

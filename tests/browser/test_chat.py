@@ -9,7 +9,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from sessions_lib import SessionManager, jsonl
+from sessions_lib import SessionManager
+from sessions_lib.store.folder import jsonl
 from tests.model_server import DROP, SILENCE, ModelServer, Reply, ask, chunk, say, status, usage_chunk
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, write
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from sessions_lib import export
+from sessions_lib.export import export
 
 SAID: list[dict[str, Any]] = [
     {"role": "user", "content": "<script>document.title='owned'</script> Tide?"},

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from sessions_lib import SessionManager, export
+from sessions_lib import SessionManager
+from sessions_lib.export import export
 
 HOSTILE = "<img src=x onerror=alert(1)> costs $5 and $7 :red[boo] :smile: ![p](http://192.0.2.1/x.png) lighthouse"
 

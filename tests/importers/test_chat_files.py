@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import export, importers
-from sessions_lib.manager import SessionManager
+from sessions_lib import importers
+from sessions_lib.export import export
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import said, write_lines
 
 EVERYTHING: list[dict[str, Any]] = [

@@ -7,7 +7,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import calls, importers
+from sessions_lib import importers
+from sessions_lib.messages import tool_calls
 from tests.importers.files import said
 
 
@@ -157,8 +158,8 @@ def test_an_answer_to_a_tool_is_a_call_that_the_tool_answers(tmp_path: Path) -> 
         ("assistant", "One."),
     ]
     assert found.messages[1]["tool_calls"][0]["function"]["arguments"] == '{"input":"print(1)"}'
-    assert not calls.pair(found.messages).unanswered
-    assert not calls.pair(found.messages).orphans
+    assert not tool_calls.pair(found.messages).unanswered
+    assert not tool_calls.pair(found.messages).orphans
 
 
 def test_custom_instructions_and_hidden_nodes_are_not_said(tmp_path: Path) -> None:

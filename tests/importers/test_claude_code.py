@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sessions_lib import importers, messages, usage
+from sessions_lib import importers, messages
+from sessions_lib.messages import usage
 from tests.importers.files import call, claude, result, said, spent, text, write_lines
 
 

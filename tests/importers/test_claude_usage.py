@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sessions_lib import importers
-from sessions_lib.importers import claude_usage
-from sessions_lib.manager import SessionManager
-from sessions_lib.usage import Totals
+from sessions_lib.importers.claude import usage
+from sessions_lib.messages.usage import Totals
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import claude, spent, text, write_lines
 from tests.importers.test_corpus import files
 
@@ -23,7 +23,7 @@ def test_the_sums_are_those_of_the_folder_after_an_import(tmp_path: Path, path: 
     manager = SessionManager(tmp_path / "sessions")
     list(importers.import_paths(manager, [path]))
 
-    assert sums(claude_usage.totals([path])) == sums(manager.catalog.totals().tokens)
+    assert sums(usage.totals([path])) == sums(manager.catalog.totals().tokens)
 
 
 def test_an_answer_counts_once_in_many_lines_and_files_with_what_it_reported_last(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_an_answer_counts_once_in_many_lines_and_files_with_what_it_reported_las
     ended = claude("assistant", "b", "a", text("two"), id="m1", usage=spent(10, 7, read=90))
     other = claude("assistant", "c", "b", text("three"), id="m2", usage=spent(20, 5))
 
-    found = claude_usage.totals(
+    found = usage.totals(
         [
             write_lines(tmp_path / "one.jsonl", asked, begun, ended),
             write_lines(tmp_path / "two.jsonl", asked, ended, begun, other),
@@ -49,6 +49,6 @@ def test_damage_and_notices_cost_nothing_and_hide_nothing(tmp_path: Path) -> Non
     silent = claude("assistant", "q", "a", text("x"), id="m4")
     path = write_lines(tmp_path / "a.jsonl", "{torn", "[1]", '{"message": "a text"}', sound, notice, failed, silent)
 
-    found = claude_usage.totals([path, tmp_path / "gone.jsonl"])
+    found = usage.totals([path, tmp_path / "gone.jsonl"])
 
     assert (sums(found), found.answers) == ((3, 0, 4, 7, 1), 2)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import importers, messages, usage
-from sessions_lib.manager import SessionManager
+from sessions_lib import importers, messages
+from sessions_lib.messages import usage
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import codex, item_text, said, tokens, write_lines
 
 META = codex("session_meta", id="t1", cwd="/w", cli_version="0.140.0")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessions_lib import Agent, importers
-from sessions_lib.manager import SessionManager
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import call, claude, codex, corpus, item_text, result, said, text, write_lines
 from tests.model_server import ModelServer, problems, say
 

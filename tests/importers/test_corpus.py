@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import calls, importers, jsonl, messages, usage
+from sessions_lib import importers, messages
 from sessions_lib.errors import ImportRefused
 from sessions_lib.importers import Imported
-from sessions_lib.manager import SessionManager
+from sessions_lib.messages import tool_calls, usage
+from sessions_lib.store.folder import jsonl
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import CORPUS
 from tests.model_server import problems
 
@@ -225,7 +227,7 @@ def test_chatgpt_messages_are_the_nodes_with_something_in_them(path: Path) -> No
         ]
         assert len(one.messages) == len(texts)
         assert one.title == conversation["title"]
-        assert not calls.pair(one.messages).orphans
+        assert not tool_calls.pair(one.messages).orphans
     assert report.sessions == len(conversations)
 
 

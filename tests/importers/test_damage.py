@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import content, importers, jsonl, messages, usage
+from sessions_lib import importers, messages
 from sessions_lib.errors import ImportRefused
+from sessions_lib.messages import content, usage
+from sessions_lib.store.folder import jsonl
 from tests.importers.files import call, claude, codex, item_text, result, spent, text, tokens
 
 ODD: list[Any] = [None, -1.5, "x", [], {"a": [1]}, [{"type": None}], "\ud800", ...]

@@ -7,8 +7,8 @@ from typing import Any
 
 from sessions_lib import importers
 from sessions_lib.importers import ImportResult
-from sessions_lib.manager import SessionManager
-from tests.cli import Terminal
+from sessions_lib.store.manager import SessionManager
+from tests.cli.terminal import Terminal
 from tests.importers.files import claude, text, write_lines
 
 ASKED = [claude("user", "u1", None, "q1"), claude("assistant", "a1", "u1", text("r1"))]

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import content, importers, messages, usage
-from sessions_lib.manager import SessionManager
+from sessions_lib import importers, messages
+from sessions_lib.messages import content, usage
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import CORPUS, corpus
 from tests.importers.test_damage import LAST, SOURCES
 from tests.model_server import problems

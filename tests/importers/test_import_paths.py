@@ -7,9 +7,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import importers, usage
+from sessions_lib import importers
 from sessions_lib.importers import ImportResult
-from sessions_lib.manager import SessionManager
+from sessions_lib.messages import usage
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import call, claude, codex, item_text, result, said, spent, text, tokens, write_lines
 
 ASKED = [claude("user", "u1", None, "q1"), claude("assistant", "a1", "u1", text("r1"), usage=spent(10, 5))]

@@ -11,7 +11,7 @@ import pytest
 
 from sessions_lib import importers
 from sessions_lib.errors import ImportRefused
-from tests.cli import Terminal
+from tests.cli.terminal import Terminal
 from tests.importers.files import call, result, said, text, write_lines
 
 

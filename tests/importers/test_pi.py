@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import content, importers, usage
+from sessions_lib import importers
+from sessions_lib.messages import content, usage
 from tests.importers.files import corpus, said, write_lines
 
 HEADER = {"type": "session", "version": 3, "id": "pi-1", "timestamp": "2026-03-01T10:00:00.000Z", "cwd": "/w"}

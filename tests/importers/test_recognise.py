@@ -10,7 +10,7 @@ import pytest
 
 from sessions_lib import importers
 from sessions_lib.errors import ImportRefused, SessionError
-from sessions_lib.manager import SessionManager
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import claude, write_lines
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sessions_lib import importers
-from sessions_lib.manager import SessionManager
+from sessions_lib.store.manager import SessionManager
 from tests.importers.files import claude, text, write_lines
 
 ROOT = Path(__file__).resolve().parents[2]

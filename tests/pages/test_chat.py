@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from sessions_lib import SessionManager, runs
+from sessions_lib import SessionManager
+from sessions_lib.agent import runs
 from tests.model_server import ModelServer, Reply, chunk, say, status, usage_chunk
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sessions_lib import SessionManager, runs
+from sessions_lib import SessionManager
+from sessions_lib.agent import runs
 from tests.model_server import ModelServer, say, status
 from tests.record import said
 

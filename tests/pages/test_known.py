@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.parts import known
+from pages.shared import known
 from sessions_lib import SessionManager, stats
 from sessions_lib.query import parse
 from tests.record import GULL, LIGHTHOUSES, write

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pages.parts import reading
-from sessions_lib.catalog import Catalog
+from pages.shared import reading
+from sessions_lib.store.folder.index.catalog import Catalog
 from tests.record import write
 
 COUNT = 400

@@ -9,10 +9,12 @@ from io import BytesIO
 
 import pytest
 
-from pages.parts import exporting, passages, session_view, table
-from pages.parts.import_run import ImportRun
-from sessions_lib import SessionManager, export
-from sessions_lib.listing import Hit
+from pages.sessions_parts import passages, session_view, table
+from pages.sessions_parts.import_run import ImportRun
+from pages.shared import exporting
+from sessions_lib import SessionManager
+from sessions_lib.export import export
+from sessions_lib.store.folder.scan import Hit
 
 
 def write(folder, session, *lines, **meta):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from pages.parts import chart_box, charts, figures_row, spending
+from pages.stats_parts import chart_box, charts, figures_row, spending
 from sessions_lib import Agent, SessionManager, stats
 from tests.model_server import ModelServer, say, usage_chunk
 

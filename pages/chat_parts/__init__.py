@@ -1,0 +1,1 @@
+"""What only Chat draws: header, turns, composer, menus."""

@@ -1,0 +1,230 @@
+"""The bottom of Chat: the prompt, who answers it, Stop, and what the visitor has to be told.
+
+A prompt that could not be stored is shown with the reason, and never lost. Only a submit or a click starts a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import streamlit as st
+
+from pages.chat_parts import chat_header, chat_state
+from pages.chat_parts.cell_menu import open_dialog
+from pages.chat_parts.chat_state import Notice
+from pages.shared import browser, folder, providers
+from pages.shared.safe_markdown import safe_label, visible
+from sessions_lib.agent import runs
+from sessions_lib.agent.runs import Run
+from sessions_lib.errors import SessionError, SessionLocked
+from sessions_lib.messages import tool_calls
+from sessions_lib.messages.content import Message
+from sessions_lib.store.session import Session
+
+_TOLD = "chat_failure_told"  # the failed run this visitor was taken to
+
+
+def draw_composer(session: Session | None, run: Run | None) -> None:
+    """The prompt of ``session``, or of a new one; disabled, with a Stop, while ``run`` answers it."""
+    is_live = run is not None
+    settings = providers.told(session.meta) if session else providers.told({})
+    name = providers.name_of(settings)
+    key = f"chat-prompt-{session.id if session else 'new'}"
+    if session is not None:
+        st.session_state[f"chat-seen-{session.id}"] = len(session.messages)
+    read_only = folder.why_read_only(session.id if session else None)
+    with st.bottom:
+        if read_only:
+            st.caption(f":material/lock: {safe_label(read_only)}")
+        st.chat_input(
+            "The answer is being written …"
+            if is_live
+            else f"Ask the {name}"
+            if name == "demo model"
+            else f"Ask {name}",
+            key=key,
+            disabled=is_live or bool(read_only),
+            on_submit=_submit,
+            args=(session.id if session else None, key),
+        )
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="chat-under"):
+            st.button(
+                safe_label(name, 60),
+                icon=":material/tune:",
+                type="tertiary",
+                key="chat-settings",
+                on_click=open_dialog,
+                args=("settings", session.id if session else "", 0),
+            )
+            if session is not None:
+                st.button(
+                    "Fork",
+                    icon=":material/fork_right:",
+                    type="tertiary",
+                    key="chat-fork",
+                    on_click=chat_header.fork_here,
+                    args=(session.id,),
+                    shortcut="Alt+F",
+                )
+            if run is not None:
+                st.space("stretch")
+                st.button("Stop", icon=":material/stop_circle:", key="chat-stop", on_click=run.stop, shortcut="Esc")
+
+
+def _submit(session_id: str | None, key: str) -> None:
+    prompt = st.session_state.get(key)
+    if isinstance(prompt, str) and prompt:
+        send(session_id, prompt)
+
+
+def send(session_id: str | None, prompt: str) -> None:
+    """Store ``prompt`` and start answering it, in a new session for ``None``; tell why if that cannot be."""
+    chat_state.dismiss()
+    created = None
+    try:
+        if session_id is None:
+            created = folder.manager().create(**providers.for_new_session())
+            session_id = created.id
+        elif _has_changed(session_id):
+            raise SessionError("This session has new messages since you began to type. Read them, then send again.")
+        session = folder.manager().open(session_id)
+        runs.start(session_id, prompt, providers.run_settings(session.meta))
+    except SessionError as error:
+        told: Notice = {"kind": "error", "text": str(error), "prompt": prompt}
+        if isinstance(error, SessionLocked) and session_id is not None:
+            told["session"] = session_id
+        chat_state.notify(told)
+        if created is not None and not created.messages:
+            _take_back(created)
+        return
+    chat_state.to_newest(session_id)
+    chat_state.go(session_id)
+    _scroll_to_last_turn(session_id)
+
+
+def _scroll_to_last_turn(session_id: str) -> None:
+    """Bring what was just asked into sight, wherever the visitor was reading."""
+    with suppress(SessionError):
+        *_, (start, _) = tool_calls.each_turn(folder.current(session_id).messages)
+        browser.scroll_to(chat_state.cell_key(session_id, start))
+
+
+def _has_changed(session_id: str) -> bool:
+    seen = st.session_state.get(f"chat-seen-{session_id}")
+    return seen is not None and len(folder.current(session_id).messages) != seen
+
+
+def _take_back(created: Session) -> None:
+    """Remove the empty session of a prompt that could not be stored: nobody asked for it."""
+    try:
+        folder.manager().delete(created.id)
+    except SessionError:
+        return
+
+
+def answer(session_id: str) -> None:
+    """Start answering what is stored last: a prompt, or results, without an answer."""
+    chat_state.dismiss()
+    try:
+        session = folder.manager().open(session_id)
+        runs.start(session_id, None, providers.run_settings(session.meta))
+    except SessionError as error:
+        chat_state.notify({"kind": "error", "text": str(error)})
+
+
+def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
+    """Below the last turn: why the last run failed, or that something waits for an answer, and the button to go on."""
+    if is_live:
+        return
+    ended = run.snapshot() if run is not None else None
+    waiting = waits_for(session.messages)
+    is_last_word = ended is not None and ended.stored == len(session.messages)
+    failed = ended.error if ended is not None and (waiting or is_last_word) else None
+    for notice in ended.notices if ended is not None and is_last_word else ():
+        st.caption(f":material/info: {safe_label(notice)}")
+    if failed and ended is not None:
+        key = f"chat-failed-{session.id.replace('.', '_')}"
+        with st.container(key=key):
+            st.error(safe_label(failed), icon=":material/error:")
+        if st.session_state.get(_TOLD) != (session.id, ended.version):
+            st.session_state[_TOLD] = (session.id, ended.version)
+            browser.scroll_to(key)  # the prompt field covers what stands below the window
+    elif waiting and waiting != "prompt":
+        st.caption(f":material/history: {waiting}")
+    if waiting:
+        st.button(
+            "Try again" if failed else "Answer" if waiting == "prompt" else "Go on",
+            key=f"chat-answer-{session.id}",
+            icon=":material/play_arrow:",
+            on_click=answer,
+            args=(session.id,),
+        )
+
+
+def waits_for(stored: Sequence[Message]) -> str:
+    """``prompt`` if a prompt is stored last; a sentence if the run behind it was cut; empty if all is answered."""
+    last = stored[-1] if stored else {}
+    if last.get("role") == "user":
+        return "prompt"
+    if last.get("role") == "tool":
+        return "The run ended behind a tool’s result, before the answer."
+    if last.get("interrupted"):
+        return "The last answer was stopped before its end."
+    if last.get("role") == "assistant" and last.get("tool_calls"):
+        return "The program ended while a tool was called; whether the call took effect is unknown."
+    return ""
+
+
+def draw_notice() -> None:
+    """What went wrong with the last thing the visitor did, with their text if they had typed one."""
+    told = chat_state.notice()
+    if told is None:
+        return
+    draw = st.error if told["kind"] == "error" else st.info
+    draw(safe_label(told["text"]), icon=":material/error:" if told["kind"] == "error" else ":material/info:")
+    prompt = told.get("prompt")
+    if prompt:
+        st.caption("Your text was not sent; it is kept here:")
+        st.code(visible(prompt[:20_000]), language=None, wrap_lines=True)
+    with st.container(horizontal=True):
+        if prompt:
+            _draw_retry(told, prompt)
+        if undo := told.get("undo"):
+            st.button("Undo", key="chat-undo", icon=":material/undo:", on_click=restore, args=(undo,))
+        st.button("Dismiss", key="chat-dismiss", type="tertiary", on_click=chat_state.dismiss)
+
+
+def _draw_retry(told: Notice, prompt: str) -> None:
+    open_now = chat_state.chosen()
+    if open_now is not None and folder.manager().exists(open_now):
+        st.button("Send again", key="chat-resend", icon=":material/send:", on_click=send, args=(open_now, prompt))
+    if locked := told.get("session"):
+        st.button(
+            "Send in a fork",
+            key="chat-resend-fork",
+            icon=":material/fork_right:",
+            on_click=_send_in_fork,
+            args=(locked, prompt),
+        )
+    st.button("Send in a new session", key="chat-resend-new", icon=":material/add:", on_click=send, args=(None, prompt))
+
+
+def _send_in_fork(session_id: str, prompt: str) -> None:
+    try:
+        child = folder.manager().fork(session_id)
+    except SessionError as error:
+        chat_state.notify({"kind": "error", "text": str(error), "prompt": prompt})
+        return
+    send(child.id, prompt)
+
+
+def restore(session_id: str) -> None:
+    """Take a deleted session out of the trash and open it."""
+    chat_state.dismiss()
+    try:
+        folder.manager().restore(session_id)
+    except SessionError as error:
+        chat_state.notify({"kind": "error", "text": str(error)})
+    else:
+        chat_state.go(session_id)

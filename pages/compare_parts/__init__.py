@@ -1,0 +1,1 @@
+"""What only Compare draws: map, grid, prompt box, verdict."""

@@ -1,0 +1,94 @@
+"""The branch map: every branch of the families at hand as lanes of turns; a click puts one into the comparison.
+
+One inline component (``branch_map.js``), drawn with SVG elements and text nodes only. What it shows is laid out by
+``sessions_lib.compare.branch_map``; it sends back what a person picked.
+
+Does not load sessions or change the page's address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from sessions_lib import names
+from sessions_lib.compare.branch_map import Lane, Map
+
+_HERE = Path(__file__).parent
+_TITLE = 200  # characters of a title that travel to the browser, for the hover
+
+
+@st.cache_resource(show_spinner=False)
+def _component() -> Any:
+    return st.components.v2.component(
+        "forkbook_branch_map",
+        html="<div class='map'></div>",
+        css=(_HERE / "branch_map.css").read_text(encoding="utf-8"),
+        js=(_HERE / "branch_map.js").read_text(encoding="utf-8"),
+    )
+
+
+def branch_map(
+    drawn: Map, shown: Sequence[str], *, key: str, picked: Callable[[dict[str, Any]], None], most: int = 4
+) -> None:
+    """Draw the map; ``shown`` are the sessions in the comparison, in order.
+
+    ``picked`` is called with what was chosen: ``{"act": "base" | "second" | "add" | "turn" | "open", "id": …}`` and,
+    for a turn, its ``turn`` number and ``message`` index.
+    """
+
+    def chosen() -> None:
+        found = (st.session_state.get(key) or {}).get("pick")
+        if isinstance(found, dict) and isinstance(found.get("id"), str):
+            picked(found)
+
+    _component()(key=key, data=data(drawn, shown, most), on_pick_change=chosen, height="content")
+
+
+def data(drawn: Map, shown: Sequence[str], most: int = 4) -> dict[str, Any]:
+    """What travels to the browser."""
+    return {
+        "lanes": [_lane(lane, shown) for lane in drawn.lanes],
+        "dots": [
+            {
+                "lane": dot.lane,
+                "x": dot.x,
+                "size": dot.size,
+                "turn": dot.turn.number,
+                "message": max(dot.turn.start, drawn.lanes[dot.lane].branch.inherited),
+                "tokens": tokens_text(dot.turn.tokens),
+                "prompt": dot.turn.prompt,
+                "rest": dot.is_rest,
+            }
+            for dot in drawn.dots
+        ],
+        "links": [{"fromLane": k.from_lane, "fromX": k.from_x, "lane": k.lane, "x": k.x} for k in drawn.links],
+        "stretches": [{"lane": s.lane, "x": s.x, "end": s.end, "turns": s.turns} for s in drawn.stretches],
+        "width": drawn.width,
+        "leftOut": drawn.left_out,
+        "canAdd": len(shown) < most,
+    }
+
+
+def _lane(lane: Lane, shown: Sequence[str]) -> dict[str, Any]:
+    here = lane.branch
+    return {
+        "id": here.id,
+        "title": names.one_line(here.title, _TITLE),
+        "place": shown.index(here.id) if here.id in shown else None,
+        "depth": lane.depth,
+        "x": lane.x,
+        "end": lane.end,
+        "turns": lane.turns,
+        "tokens": tokens_text(lane.tokens),
+        "missing": here.is_missing,
+        "running": here.is_running,
+    }
+
+
+def tokens_text(tokens: int | None) -> str:
+    """``1,204 tokens out``; what nobody reported is said to be unknown."""
+    return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'} out"

@@ -1,0 +1,290 @@
+"""What the Compare page compares: the sessions its address names, loaded and laid out, and the pickers that change it.
+
+The address is the truth (``?a=&b=&c=&d=``, ``view``, ``by``, ``turn``, ``start``); widgets are set from it and write to
+it. Loaded comparisons are kept, bounded, by the state of the files they came from.
+
+Does not draw the comparison: that is ``grid`` and ``branch_map``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import streamlit as st
+
+from pages.compare_parts.grid import View
+from pages.sessions_parts.listed import begin
+from pages.shared import folder
+from pages.shared.safe_markdown import safe_label
+from sessions_lib import compare, names
+from sessions_lib.agent import runs
+from sessions_lib.compare import branch_map
+from sessions_lib.errors import SessionError
+from sessions_lib.export import comparison as compare_export
+from sessions_lib.store.family import relatives
+from sessions_lib.store.folder import scan
+from sessions_lib.store.folder.scan import SessionInfo
+
+SLOTS = "abcd"
+MOST_OPTIONS = 500  # sessions a picker offers: the family, then the newest
+Stamp = tuple[str, int, int, bool]
+
+
+def asked() -> list[str]:
+    """The sessions the address names, in order."""
+    return [st.query_params[slot] for slot in SLOTS if st.query_params.get(slot)]
+
+
+def ask(sessions: Sequence[str]) -> None:
+    """Put ``sessions`` into the address; the turn that was looked at is another one now."""
+    for slot in SLOTS:
+        st.query_params.pop(slot, None)
+    st.query_params.update(dict(zip(SLOTS, sessions, strict=False)))
+    st.query_params.pop("turn", None)
+
+
+def note(shown: Sequence[str], **changes: str | None) -> None:
+    """Put ``changes`` into the address, and the sessions that are shown, so that it can be handed on as it is."""
+    st.query_params.update(dict(zip(SLOTS, shown, strict=False)))
+    for name, value in changes.items():
+        if value is None:
+            st.query_params.pop(name, None)
+        else:
+            st.query_params[name] = value
+
+
+def stamps(sessions: Sequence[str]) -> tuple[Stamp, ...]:
+    """What changes when one of ``sessions`` does: size and time of its messages, and whether an answer is running."""
+    found = []
+    home = folder.manager().folder
+    for session in sessions:
+        run = runs.of(home, session)
+        try:
+            state = (home / f"{session}{scan.MESSAGES}").stat()
+            found.append((session, state.st_size, state.st_mtime_ns, run is not None and run.is_live))
+        except OSError:
+            found.append((session, 0, 0, False))
+    return tuple(found)
+
+
+def load(sessions: Sequence[str], order: compare.Order) -> tuple[compare.Comparison, tuple[str, ...]]:
+    """The comparison of ``sessions`` as they are now, and what could not be read of them, in sentences."""
+    loaded = [folder.current(session) for session in sessions]
+    home = folder.manager().folder
+    titles = tuple(session.title for session in loaded)
+    found = _compared(home, stamps(sessions), titles, order)
+    faults = [
+        f"{letter}: {len(session.report.damaged)} damaged line{'s' if len(session.report.damaged) > 1 else ''} "
+        f"cannot be read and {'are' if len(session.report.damaged) > 1 else 'is'} left out. "
+        f"See: forkbook check {session.id}"
+        for letter, session in zip(compare.LETTERS, loaded, strict=False)
+        if session.report.damaged
+    ]
+    return found, tuple(faults)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _compared(
+    home: Path, state: tuple[Stamp, ...], titles: tuple[str, ...], order: compare.Order
+) -> compare.Comparison:
+    sides = []
+    for (session, _, _, is_running), title in zip(state, titles, strict=True):
+        now = folder.current(session)
+        sides.append(compare.Branch(session, title, list(now.messages), now.meta, is_running))
+    return compare.compare(sides, order=order)
+
+
+def family_map(listed: Sequence[SessionInfo], shown: Sequence[str]) -> branch_map.Map:
+    """The map of every branch related to one that is ``shown``."""
+    by_id, parents = {info.id: info for info in listed}, {info.id: info.parent for info in listed}
+    order = dict.fromkeys(one for side in shown for one in relatives(parents, [side]))
+    home = folder.manager().folder
+    drawn = [
+        _twig(home, info.id, info.title, info.size_bytes, info.parent, info.inherited, stamps([info.id])[0])
+        for info in (by_id[one] for one in order)
+    ]
+    return branch_map.layout(drawn, keep=tuple(shown))
+
+
+@st.cache_resource(max_entries=1024, show_spinner=False)
+def _twig(
+    home: Path, session: str, title: str, size_bytes: int, parent: str | None, inherited: int, stamp: Stamp
+) -> branch_map.Branch:
+    said = scan.read(home, session).messages
+    return branch_map.branch(session, title, said, parent=parent, inherited=inherited, is_running=stamp[3])
+
+
+def pickers(listed: Sequence[SessionInfo], shown: Sequence[str]) -> None:
+    """A picker for each session that is compared, swap between the first two, and up to two columns more."""
+    offered = _offered(listed, shown)
+    label = _labels(listed)
+    count = max(len(shown), 2)
+    widths = [5.0, 0.72, 5.0, *([4.4, 0.72] * (count - 2)), *([1.9] if count < compare.MOST else [])]
+    places = iter(st.columns(widths, vertical_alignment="bottom", gap="small"))
+    for at in range(count):
+        slot = SLOTS[at]
+        key = f"compare_{slot}"
+        st.session_state[key] = shown[at] if at < len(shown) else None
+        with next(places):
+            st.selectbox(
+                f"{compare.LETTERS[at]}, the base" if at == 0 else compare.LETTERS[at],
+                offered,
+                index=None,
+                key=key,
+                format_func=label,
+                placeholder="Choose a session",
+                on_change=_changed,
+                args=(slot,),
+            )
+        if at == 0:
+            with next(places):
+                st.button(
+                    "",
+                    icon=":material/swap_horiz:",
+                    help="Swap A and B",
+                    key="compare_swap",
+                    on_click=ask,
+                    args=([*shown[1::-1], *shown[2:]],),
+                    disabled=len(shown) < 2,
+                )
+        if at > 1:
+            with next(places):
+                st.button(
+                    "",
+                    icon=":material/close:",
+                    help=f"Take {compare.LETTERS[at]} out",
+                    key=f"compare_close_{slot}",
+                    on_click=ask,
+                    args=([*shown[:at], *shown[at + 1 :]],),
+                )
+    if count < compare.MOST:
+        with next(places):
+            more = next((one for one in offered if one not in shown), None)
+            st.button(
+                "Column",
+                icon=":material/add:",
+                key="compare_add",
+                on_click=ask,
+                args=([*shown, more],),
+                disabled=more is None or len(shown) < 2,
+            )
+
+
+def gone(missing: Sequence[str]) -> str:
+    """What to say of sessions that the address names and the folder does not have."""
+    names_given = ", ".join(f"“{safe_label(one, 60)}”" for one in missing)
+    verb = "is not a session" if len(missing) == 1 else "are not sessions"
+    return f"{names_given} {verb} of this folder, or {'was' if len(missing) == 1 else 'were'} deleted. Choose another."
+
+
+def empty(infos: Sequence[SessionInfo]) -> None:
+    """What to do where there is nothing to compare yet."""
+    is_forked = len(infos) > 1 and any(info.parent for info in infos)
+    if len(infos) < 2:
+        st.markdown("##### Nothing to compare yet")
+        st.caption(
+            "A comparison needs two sessions. Start a conversation, then fork it at any turn to try another way."
+        )
+    else:
+        st.markdown("##### Choose two sessions" if is_forked else "##### No fork yet")
+        st.caption(
+            "Fork a conversation at any turn in Chat, and both ways stand side by side here. "
+            "Any two sessions can be compared too: choose them above."
+        )
+    if not is_forked:
+        begin()
+
+
+def widen(columns: int) -> None:
+    """Give three and four columns the width they need, where the screen has it."""
+    if columns > 2:
+        st.html("<style>:root { --fb-width: 110rem; }</style>")
+
+
+def view(views: Mapping[str, str], shown: Sequence[str]) -> View:
+    """The view the address asks for, and the control that changes it."""
+    asked_for = st.query_params.get("view")
+    st.session_state.compare_view = asked_for if asked_for in views else "differences"
+    chosen = st.segmented_control(
+        "View",
+        list(views),
+        key="compare_view",
+        format_func=lambda one: views[one],
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: note(shown, view=st.session_state.compare_view),
+    )
+    return cast("View", chosen)
+
+
+def order(shown: Sequence[str]) -> compare.Order:
+    """How turns are lined up, and the control that changes it."""
+    st.session_state.compare_by = st.query_params.get("by") == "likeness"
+    st.toggle(
+        "Line up alike turns",
+        key="compare_by",
+        help="Off: the first turn after the fork beside the first, and so on. "
+        "On: turns that say nearly the same stand side by side, so branches that meet again line up.",
+        on_change=lambda: note(shown, by="likeness" if st.session_state.compare_by else None),
+    )
+    return "likeness" if st.session_state.compare_by else "order"
+
+
+def turn() -> int | None:
+    """The turn the address asks for."""
+    given = st.query_params.get("turn", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else None
+
+
+def exports(comparison: compare.Comparison) -> None:
+    """A menu with the comparison as files; each is made when it is clicked, of the sessions as they are then."""
+    with st.popover("Export", icon=":material/download:", key="compare_export"):
+        for label, extension, mime, make in (
+            ("Web page", "html", "text/html", compare_export.html),
+            ("Markdown", "md", "text/markdown", compare_export.markdown),
+        ):
+            st.download_button(
+                label,
+                data=partial(_made, make, comparison),
+                file_name=compare_export.file_name(comparison, extension),
+                mime=mime,
+                key=f"compare_export_{extension}",
+                on_click="ignore",
+                width="stretch",
+            )
+
+
+def _made(make: Callable[[compare.Comparison], str], shown: compare.Comparison) -> bytes:
+    with suppress(SessionError):  # deleted meanwhile: what is on the screen can still be kept
+        shown, _ = load([branch.id for branch in shown.branches], shown.order)
+    return make(shown).encode()
+
+
+@st.fragment(run_every=2)
+def follow(sessions: Sequence[str], before: tuple[Stamp, ...]) -> None:
+    """Draw the page again when one of ``sessions`` was written, deleted, or its answer ended."""
+    if stamps(sessions) != before:
+        st.rerun()
+
+
+def _changed(slot: str) -> None:
+    chosen = [st.session_state.get(f"compare_{one}") for one in SLOTS]
+    if chosen[SLOTS.index(slot)]:
+        ask([one for one in chosen if one])
+
+
+def _offered(listed: Sequence[SessionInfo], shown: Sequence[str]) -> list[str]:
+    family = relatives({info.id: info.parent for info in listed}, shown)
+    others = [info.id for info in listed]
+    return list(dict.fromkeys([*family, *others]))[: MOST_OPTIONS + len(family)]
+
+
+def _labels(listed: Sequence[SessionInfo]) -> Any:
+    titles = {info.id: names.one_line(info.title, 70) for info in listed}
+    often = Counter(titles.values())
+    return lambda one: titles[one] if often[titles.get(one, "")] == 1 else f"{titles.get(one) or one} · {one}"

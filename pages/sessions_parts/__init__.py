@@ -1,0 +1,1 @@
+"""What Sessions draws: list, filters, one session, imports, trash."""

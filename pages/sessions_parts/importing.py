@@ -1,0 +1,196 @@
+"""Import sessions of other tools: by upload or from a folder of this machine, with a progress bar and a report.
+
+Asks first. Reads the given files only, and never changes them. A long import goes on in the background
+(``import_run``): it can be stopped, and the dialog can be closed and opened again meanwhile.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.sessions_parts.import_run import ImportRun
+from pages.shared import folder
+from pages.shared.safe_markdown import safe_label, visible
+from sessions_lib import importers, names
+from sessions_lib.importers import Progress
+
+_OPEN = "import_open"
+_RUN = "import_run"
+_TOOLS = {".claude": "Claude Code", ".codex": "Codex", ".pi": "Pi"}
+_KNOWN = "Claude Code, Codex, Pi, ChatGPT exports, OpenAI chats and Forkbook's own exports"
+_SHOWN = 500
+_SHORT_S = 2.0  # an import of so many seconds is waited for
+
+
+def tool_of(place: Path) -> str:
+    """The name of the tool that keeps its sessions in ``place``."""
+    return next((_TOOLS[part] for part in place.parts if part in _TOOLS), place.name)
+
+
+def button(label: str = "Import") -> None:
+    """The button that opens the dialog."""
+    st.button(label, key="import_button", icon=":material/upload:", on_click=_open)
+
+
+def offer() -> None:
+    """A button to import what other tools keep on this machine, if they keep anything; it asks before it reads."""
+    if places := importers.places():
+        tools = " / ".join(tool_of(place) for place in places)
+        button(f"Import my {tools} sessions")
+
+
+def _open() -> None:
+    run: ImportRun | None = st.session_state.get(_RUN)
+    if run is not None and not run.is_running:
+        del st.session_state[_RUN]
+    st.session_state[_OPEN] = True
+
+
+def close() -> None:
+    """Close the dialog."""
+    st.session_state.pop(_OPEN, None)
+
+
+def dialog() -> None:
+    """Draw the dialog if it is open."""
+    if st.session_state.get(_OPEN):
+        _dialog()
+
+
+@st.dialog("Import sessions", width="medium", on_dismiss=close)
+def _dialog() -> None:
+    run: ImportRun | None = st.session_state.get(_RUN)
+    if run is not None:
+        _watch(run) if run.is_running else _draw_report(run)
+        return
+    st.caption(f"Reads {_KNOWN}. The files are only read; what was imported before is not imported twice.")
+    wanted = _places()
+    typed = st.text_input(
+        "Another folder or file on this machine", key="import_path", placeholder="/home/me/exports", autocomplete="off"
+    )
+    uploaded = st.file_uploader("Or upload files", accept_multiple_files=True, key="import_files")
+    again = st.checkbox("Bring back sessions that I deleted here", key="import_again")
+    paths = [*wanted, *([Path(typed.strip()).expanduser()] if typed and typed.strip() else [])]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        starts = st.button("Import", key="import_start", type="primary", disabled=not (paths or uploaded))
+    if starts:
+        _import(paths, uploaded, again=again)
+        st.rerun()
+
+
+def _places() -> list[Path]:
+    chosen = []
+    for place in importers.places():
+        if st.checkbox(f"{tool_of(place)}: {safe_label(str(place))}", key=f"import_place_{tool_of(place)}"):
+            chosen.append(place)
+    return chosen
+
+
+def _import(paths: Sequence[Path], uploaded: Sequence[Any], *, again: bool) -> None:
+    """Start importing everything; a short import is over when this returns."""
+    held = tempfile.TemporaryDirectory()
+    given = [*paths, *_on_disk(uploaded, Path(held.name))]
+    run = st.session_state[_RUN] = ImportRun(folder.manager(), given, again=again, held=held)
+    bar = st.progress(0.0, "Looking for sessions")
+    for _ in range(round(_SHORT_S / 0.1)):
+        run.wait(0.1)
+        if not run.is_running:
+            break
+        _draw_progress(bar, run)
+
+
+@st.fragment(run_every=0.5)
+def _watch(run: ImportRun) -> None:
+    """How far a long import is, and the button that stops it; the whole page follows when it ends."""
+    if not run.is_running:
+        st.rerun()
+    _draw_progress(st.progress(0.0, "Looking for sessions"), run)
+    if run.is_stopped:
+        st.caption("Stopping after this file.")
+    else:
+        st.button("Stop", key="import_stop", icon=":material/stop_circle:", on_click=run.stop)
+        st.caption("You can close this window; the import goes on. Import opens it again.")
+
+
+def _draw_progress(bar: Any, run: ImportRun) -> None:
+    if run.done:
+        step = run.done[-1]
+        bar.progress(
+            step.done / max(1, step.total), safe_label(f"{step.done:,} of {step.total:,}: {step.source.name}", 90)
+        )
+
+
+def _on_disk(uploaded: Sequence[Any], held: Path) -> list[Path]:
+    """The uploaded files under names of their own: a browser may send any name, twice too."""
+    written = []
+    for number, file in enumerate(uploaded):
+        place = held / str(number)
+        place.mkdir()
+        extension = PurePath(file.name).suffix.lstrip(".") or "jsonl"
+        path = place / names.file_name(PurePath(file.name).stem, extension)
+        path.write_bytes(file.getbuffer())
+        written.append(path)
+    return written
+
+
+def _draw_report(run: ImportRun) -> None:
+    report = list(run.done)
+    if run.error is not None:
+        st.error(safe_label(str(run.error)), icon=":material/error:")
+    elif run.is_stopped and report and report[-1].done < report[-1].total:
+        left = report[-1].total - report[-1].done
+        st.info(f"Stopped with {left:,} files left. Import again, and it goes on from there.", icon=":material/info:")
+    results = [step.result for step in report if step.result]
+    sessions = sum(result.added_sessions for result in results)
+    added = sum(result.added_messages for result in results)
+    refused = sum(step.error is not None for step in report)
+    st.markdown(
+        f"**{sessions:,}** new session{'s' * (sessions != 1)}, **{added:,}** messages, from {len(results):,} "
+        f"file{'s' * (len(results) != 1)}" + (f"; **{refused}** could not be imported." if refused else ".")
+    )
+    if gone := sum(result.left_deleted for result in results):
+        st.caption(f"{gone:,} that you deleted before stay deleted. To bring them back, import again and say so.")
+    shown = sorted(report, key=lambda step: step.error is None)[:_SHOWN]
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "File": [visible(step.source.name) for step in shown],
+                "Result": [visible(_said(step)) for step in shown],
+                "Left out": [visible(_left_out(step)) for step in shown],
+            }
+        ),
+        hide_index=True,
+        key="import_report_table",
+        height="content" if len(shown) <= 10 else 360,
+        column_config={"Result": st.column_config.TextColumn(width="large")},
+    )
+    with st.container(horizontal=True):
+        if st.button("Done", key="import_done", type="primary"):
+            close()
+            st.rerun()
+        st.button("Import more", key="import_more", on_click=_open)
+
+
+def _said(step: Progress) -> str:
+    if step.error is not None:
+        return str(step.error)
+    if step.result is None or step.result.is_unchanged:
+        return "imported before, not changed since"
+    return f"{step.result.report.format}: {step.result.summary}"
+
+
+def _left_out(step: Progress) -> str:
+    """What of the file is not in a session: damaged lines, records that are no conversation, warnings."""
+    if step.result is None:
+        return ""
+    report = step.result.report
+    damaged = sum(map(len, report.damaged.values()))
+    said = [f"{damaged} damaged line{'s' * (damaged != 1)}"] if damaged else []
+    said += [f"{count} × {kind}" for kind, count in report.skipped.most_common(3)]
+    return "; ".join([*said, *report.warnings[:2]])

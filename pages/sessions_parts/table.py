@@ -1,0 +1,201 @@
+"""The table of sessions. A selection means sessions, not positions: it follows them when the list changes.
+
+A keyed dataframe keeps the numbers of the selected rows when its data change, so the key holds a hash of the sessions
+shown, and the selection of the table before is read as ids first.
+
+Does not act on sessions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import tzinfo
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.shared import moments
+from pages.shared.found import Row
+from pages.shared.safe_markdown import visible
+from sessions_lib.store.folder import locks, scan
+from sessions_lib.store.folder.scan import SessionInfo
+
+_SHOWN = "sessions_shown"
+_GO = "sessions_go"
+# Half-transparent, so that the page's own background makes them light or dark.
+_HUES = (245, 174, 32, 330, 205, 95, 12, 280, 150, 60, 222, 350)
+_STATES = {
+    "won": "hsla(45, 90%, 50%, 0.4)",
+    "running": "hsla(150, 60%, 45%, 0.35)",
+    "unanswered": "hsla(220, 10%, 55%, 0.3)",
+}
+_TALLEST = 17  # rows before the table scrolls by itself
+_OPTIONAL = ("inherited", "state")  # columns without anything in them are not shown
+_DAMAGE = "hsla(8, 80%, 55%, 0.35)"
+
+
+def tag_color(tag: str) -> str:
+    """The colour of a tag's chip: the same in every table, whatever the case it is written in."""
+    return f"hsla({_HUES[_number(tag) % len(_HUES)]}, 65%, 52%, 0.28)"
+
+
+# Streamlit's name for the colour nearest to each hue.
+_BADGES: tuple[Any, ...] = (
+    "violet", "green", "orange", "red", "blue", "green", "red", "violet", "green", "yellow", "blue", "red",
+)  # fmt: skip
+
+
+def badge_color(tag: str) -> Any:
+    """The colour of a tag where Streamlit's own badges are drawn; the same for a tag wherever it stands."""
+    return _BADGES[_number(tag) % len(_HUES)]
+
+
+def _number(tag: str) -> int:
+    return int.from_bytes(hashlib.sha256(tag.casefold().encode()).digest()[:4])
+
+
+def states(info: SessionInfo, folder: Any) -> list[str]:
+    """What is to be known about a session before it is opened: won, running, unreadable, damaged, unanswered."""
+    found = ["won"] if scan.verdict(info.meta) == "won" else []
+    if locks.holder(folder, info.id) is not None:
+        found.append("running")
+    if info.fault:
+        found.append("unreadable")
+    if info.damaged:
+        found.append("damaged")
+    if info.unanswered and "running" not in found:
+        found.append("unanswered")
+    return found
+
+
+def title_cell(info: SessionInfo, depth: int) -> str:
+    """The title on one line, moved to the right under the session it was forked from."""
+    line = visible(" ".join(info.title.split()))
+    if depth:
+        return "\u2003" * (depth - 1) + "└ " + line
+    return f"⑂ {line}" if info.parent else line
+
+
+def inherited_tokens(info: SessionInfo) -> int | None:
+    """The tokens of the messages copied from the parent; ``None`` if unknown or nothing was copied."""
+    if info.tokens.total is None or not info.inherited:
+        return None
+    return info.tokens.total - (info.own_tokens.total or 0)
+
+
+def frame_of(rows: Sequence[Row], where: tzinfo, folder: Any) -> pd.DataFrame:
+    """The rows as the table shows them."""
+    infos = [row.info for row in rows]
+    return pd.DataFrame(
+        {
+            "open": ["Open"] * len(rows),
+            "title": [title_cell(row.info, row.depth) for row in rows],
+            "tags": [[visible(tag) for tag in info.tags] for info in infos],
+            "turns": pd.array([info.turns for info in infos], dtype="Int64"),
+            "own": pd.array([info.own_tokens.total for info in infos], dtype="Int64"),
+            "inherited": pd.array([inherited_tokens(info) for info in infos], dtype="Int64"),
+            "model": [_models(info.models) for info in infos],
+            "last": [moments.both(info.last_active, where) for info in infos],
+            "state": [states(info, folder) for info in infos],
+        }
+    )
+
+
+def _models(models: tuple[str, ...]) -> str:
+    return visible(models[-1]) + (f" +{len(models) - 1}" if len(models) > 1 else "") if models else ""
+
+
+def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
+    column = st.column_config
+    tags = sorted({tag for tags in frame["tags"] for tag in tags})
+    found = sorted({state for state_list in frame["state"] for state in state_list})
+    return {
+        "open": column.ButtonColumn(
+            "", width=54, type="tertiary", key=f"{key}_open", on_click=_opened, args=(f"{key}_open", ids)
+        ),
+        "title": column.TextColumn(
+            "Title", width=_title_width(frame), help="A fork stands under the session it was forked from."
+        ),
+        "tags": column.MultiselectColumn(
+            "Tags", options=tags, color=[tag_color(tag) for tag in tags] or None, width=150
+        ),
+        "turns": column.NumberColumn("Turns", width=52),
+        "own": column.NumberColumn(
+            "Tokens", width=70, format="localized", help="Reported for the messages written in this session."
+        ),
+        "inherited": column.NumberColumn(
+            "Inherited", width=76, format="localized", help="Tokens of the messages copied from its parent."
+        ),
+        "model": column.TextColumn("Model", width=122),
+        "last": column.TextColumn("Last message", width=174),
+        "state": column.MultiselectColumn(
+            "State",
+            options=found,
+            color=[_STATES.get(state, _DAMAGE) for state in found] or None,
+            width=_state_width(frame),
+        ),
+    }
+
+
+def _title_width(frame: pd.DataFrame) -> int:
+    """What the other columns leave of a page 1280 pixels wide."""
+    optional = {"inherited": 76, "state": _state_width(frame)}
+    return 490 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
+
+
+def _state_width(frame: pd.DataFrame) -> int:
+    return 186 if frame["state"].map(len).max() > 1 else 96
+
+
+def _opened(key: str, ids: list[str]) -> None:
+    click = st.session_state.get(key)
+    if click is not None:
+        st.session_state[_GO] = ids[click["row"]]
+
+
+def opened() -> str | None:
+    """The session whose "Open" was clicked; once."""
+    found: str | None = st.session_state.pop(_GO, None)
+    return found
+
+
+def draw(rows: Sequence[Row], where: tzinfo, folder: Any) -> list[str]:
+    """Draw the table and return the ids of the selected sessions."""
+    ids = [row.info.id for row in rows]
+    key = "sessions_table_" + hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12]
+    frame = frame_of(rows, where, folder)
+    event: Any = st.dataframe(
+        frame,
+        key=key,
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        selection_default=_carried_over(key, ids),
+        column_config=_columns(frame, key, ids),
+        column_order=[
+            name for name in frame.columns if name not in _OPTIONAL or frame[name].map(_says_something).any()
+        ],
+        placeholder="–",
+        height="content" if len(rows) <= _TALLEST else 34 * _TALLEST,
+        alt="Sessions",
+    )
+    st.session_state[_SHOWN] = (key, ids)
+    return [ids[row] for row in event["selection"]["rows"] if row < len(ids)]
+
+
+def _says_something(value: Any) -> bool:
+    return bool(value) if isinstance(value, list) else not pd.isna(value)
+
+
+def _carried_over(key: str, ids: list[str]) -> Any:
+    """The selection of the table drawn before, for the sessions of it that are still shown."""
+    was_key, was_ids = st.session_state.get(_SHOWN, ("", []))
+    if was_key in ("", key):
+        return None
+    before = st.session_state.get(was_key)
+    selected = {was_ids[row] for row in before["selection"]["rows"] if row < len(was_ids)} if before else set()
+    rows = [number for number, session in enumerate(ids) if session in selected]
+    return {"selection": {"rows": rows, "columns": [], "cells": []}} if rows else None

@@ -1,0 +1,189 @@
+"""Sessions as files to download: one file, or a zip of several; secrets replaced unless a person says otherwise.
+
+The file is made when it is asked for, so it holds what the session holds at that moment, and asking for it changes
+nothing. Does not write into the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from urllib.parse import quote
+
+import pandas as pd
+import streamlit as st
+
+from pages.shared import folder, found
+from pages.shared.safe_markdown import safe_label, visible
+from sessions_lib.errors import SessionError
+from sessions_lib.export import export, redact
+from sessions_lib.export.redact import Finding
+from sessions_lib.messages import content
+from sessions_lib.store.family import family_of
+from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.session import Session
+
+TO_READ = ("html", "markdown")
+LIMIT_BYTES = 300_000_000  # a download is held in memory as a whole
+_PREVIEWED = 20  # sessions searched for secrets without being asked
+_SHOWN = 200
+
+
+def one_file(session_id: str, kind: str, redacted: bool) -> tuple[str, bytes]:
+    """The file's name and content for one session."""
+    family = folder.manager().family(session_id) if kind == "html" else ()
+    return _file(folder.manager().open(session_id), kind, redacted, family, {})
+
+
+def _file(
+    session: Session, kind: str, redacted: bool, family: Sequence[SessionInfo], links: Mapping[str, str]
+) -> tuple[str, bytes]:
+    meta = {**session.meta, "id": session.id}
+    text = export.export(session.messages, meta, kind, redacted=redacted, family=family, links=links)
+    return _name(session, kind, redacted), text.encode()
+
+
+def _name(session: Session, kind: str, redacted: bool) -> str:
+    return export.file_name(session.messages, {**session.meta, "id": session.id}, kind, redacted=redacted)
+
+
+def archive(sessions: Sequence[str], kind: str, redacted: bool) -> bytes:
+    """A zip with a file for each session; those that cannot be read are named in ``not exported.txt``.
+
+    The web pages in it link to each other along their families.
+    """
+    held = io.BytesIO()
+    missing: list[str] = []
+    file_names = _file_names(sessions, kind, redacted)
+    by_id = {info.id: info for info in folder.manager().list()} if kind == "html" else {}
+    links = {session_id: quote(name) for session_id, name in file_names.items()}
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
+        for session_id in sessions:
+            try:
+                session = folder.manager().open(session_id)
+                family = family_of(by_id, session_id) if session_id in by_id else ()
+                _, text = _file(session, kind, redacted, family, links)
+            except SessionError as error:
+                missing.append(str(error))
+                continue
+            file.writestr(file_names.get(session_id) or f"{session_id}.{export.FORMATS[kind].extension}", text)
+        if missing:
+            file.writestr("not exported.txt", "\n".join(missing) + "\n")
+    return held.getvalue()
+
+
+def _file_names(sessions: Sequence[str], kind: str, redacted: bool) -> dict[str, str]:
+    """Session id → its file's name in the zip, each once; without those that cannot be read."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for session_id in sessions:
+        with contextlib.suppress(SessionError):  # the archive says why, when it comes to the session
+            name = _name(folder.manager().open(session_id), kind, redacted)
+            found[session_id] = _unique(name, session_id, taken)
+    return found
+
+
+def _unique(name: str, session: str, taken: set[str]) -> str:
+    if name.casefold() in taken:
+        path = PurePath(name)
+        name = f"{path.stem} ({session}){path.suffix}"
+    taken.add(name.casefold())
+    return name
+
+
+def panel(sessions: Sequence[str], prefix: str) -> None:
+    """The choice of a format, what would be replaced, and the button that downloads."""
+    kind = st.selectbox(
+        "Format",
+        list(export.FORMATS),
+        index=1,
+        format_func=lambda name: export.FORMATS[name].label,
+        key=f"{prefix}_format",
+    )
+    redacted = st.toggle(
+        "Replace secrets and personal data",
+        value=kind in TO_READ,
+        key=f"{prefix}_redacted_{kind in TO_READ}",
+        help="Keys, tokens, passwords, e-mail addresses, home folders. The session itself is not changed.",
+    )
+    with folder.errors_told():
+        with found.catalog().at_one_moment():
+            size = sum(info.size_bytes for info in found.infos(sessions).values())
+        if size > LIMIT_BYTES:
+            st.warning(
+                f"These are {content.size_text(size)}, too much for one download. Narrow the list, "
+                "or copy the files themselves: they are in the folder.",
+                icon=":material/warning:",
+            )
+            return
+        if redacted:
+            _preview(sessions, prefix)
+        else:
+            st.caption("The file will hold everything as it was said, keys and addresses too.")
+        _download(sessions, kind, redacted, prefix)
+
+
+def _download(sessions: Sequence[str], kind: str, redacted: bool, prefix: str) -> None:
+    if len(sessions) == 1:
+        name = _name(folder.current(sessions[0]), kind, redacted)
+        mime, label = export.FORMATS[kind].mime, "Download"
+    else:
+        name, mime, label = "sessions.zip", "application/zip", f"Download {len(sessions)} sessions as zip"
+
+    def made() -> bytes:
+        if len(sessions) == 1:
+            return one_file(sessions[0], kind, redacted)[1]
+        return archive(sessions, kind, redacted)
+
+    st.download_button(
+        label,
+        made,
+        file_name=name,
+        mime=mime,
+        on_click="ignore",
+        type="primary",
+        icon=":material/download:",
+        key=f"{prefix}_download",
+    )
+    st.caption(safe_label(name))
+
+
+def _preview(sessions: Sequence[str], prefix: str) -> None:
+    wanted = list(sessions)
+    if len(wanted) > _PREVIEWED and not st.button("Show what would be replaced", key=f"{prefix}_look"):
+        st.caption(f"Secrets in {len(wanted)} sessions will be replaced.")
+        return
+    findings: list[tuple[str, Finding]] = []
+    for session_id in wanted:
+        session = folder.current(session_id)
+        findings += [(session.title, one) for one in redact.find(session.messages, meta=session.meta)]
+    if not findings:
+        st.caption("Nothing was found that looks like a secret. Look through the file before you share it.")
+        return
+    kinds = Counter(one.kind for _, one in findings)
+    st.markdown(
+        "**Will be replaced:** " + ", ".join(f"{count} × {safe_label(kind)}" for kind, count in kinds.most_common())
+    )
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "Session": [visible(title) for title, _ in findings[:_SHOWN]],
+                "Where": [
+                    "title, tags, settings" if f.message is None else f"message {f.message + 1}"
+                    for _, f in findings[:_SHOWN]
+                ],
+                "What": [f.kind for _, f in findings[:_SHOWN]],
+                "Starts with": [visible(f.text[:6]) + "…" for _, f in findings[:_SHOWN]],
+                "Becomes": [visible(f.replacement) for _, f in findings[:_SHOWN]],
+            }
+        ),
+        hide_index=True,
+        height="content" if len(findings) <= 6 else 240,
+        key=f"{prefix}_findings",
+    )
+    if len(findings) > _SHOWN:
+        st.caption(f"and {len(findings) - _SHOWN} more")

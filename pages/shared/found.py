@@ -1,0 +1,181 @@
+"""The sessions that the filters leave: one page of them, forks under their session, and how many there are.
+
+Asks the folder's catalog, which compares itself with the files at each question; nothing is kept here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shared import filters, reading
+from pages.shared.filters import Filters
+from pages.shared.known import catalog as catalog
+from pages.shared.known import once
+from sessions_lib.query import Query
+from sessions_lib.store.family import family_of
+from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.folder.index.rows import INFO, info_of
+from sessions_lib.store.folder.scan import Hit, SessionInfo
+from sessions_lib.store.manager import SessionManager
+
+# What the choice says → its label, the order of the catalog, and whether it starts with the largest.
+ORDERS = {
+    "": ("Newest, forks below", "family", True),
+    "newest": ("Last message", "last_active", True),
+    "oldest": ("Oldest message", "last_active", False),
+    "created": ("Newest session", "created", True),
+    "title": ("Title", "title", False),
+    "turns": ("Most turns", "turns", True),
+    "tokens": ("Most tokens", "own_tokens", True),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One session of the table; ``depth`` is how many of its ancestors stand above it."""
+
+    info: SessionInfo
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the filters leave: ``rows`` is one page of ``total``."""
+
+    rows: Sequence[Row]
+    total: int
+
+
+@contextmanager
+def at_one_moment() -> Iterator[None]:
+    """Inside, all questions are about one look at the folder: numbers fit together, and it is looked at once.
+
+    What is new is read first; where that is a lot, in a thread, under a bar (``reading``), and the questions are about
+    what was read so far.
+    """
+    place, bar = st.empty(), st.container()
+
+    def shown(done: int, todo: int) -> None:
+        if todo > reading.MANY:
+            place.progress(done / todo, f"Reading {todo:,} sessions: {done:,} done")
+
+    kept = catalog()
+    reading.begin(kept)
+    with bar:
+        reading.bar(kept.folder)
+    with kept.at_one_moment(shown):
+        place.empty()
+        reading.index(kept)
+        yield
+
+
+def find(chosen: Filters, order: str, page: int, size: int) -> Found:
+    """The ``page`` (from 1) of ``size`` sessions that the filters leave; the last one if there are not so many."""
+    _, by, descending = ORDERS[order]
+    found = catalog().page(chosen.asked, by, descending=descending, offset=(page - 1) * size, limit=size)
+    if found.total and not found.rows:
+        last = (found.total - 1) // size * size
+        found = catalog().page(chosen.asked, by, descending=descending, offset=last, limit=size)
+    return Found([Row(*pair) for pair in zip(found.rows, found.depths, strict=True)], found.total)
+
+
+def hits(chosen: Filters, limit: int | None = None) -> Sequence[Hit]:
+    """Where the search is found in the sessions that the filters leave, newest first, at most ``limit``."""
+    share = reading.indexing(catalog().folder)
+    if share is None:
+        return once(Catalog.search, chosen.asked, limit)
+    with st.spinner(f"{share:.0%} of the texts are indexed. The others are read from their files, which takes longer."):
+        return catalog().search(chosen.asked, limit)
+
+
+def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:
+    """The rows of the sessions ``ids`` that are there, in this order."""
+    wanted = f"SELECT {INFO} FROM sessions s WHERE s.id IN (SELECT value FROM json_each(?))"
+    rows = catalog().ask(lambda db: db.execute(wanted, (json.dumps(list(ids)),)).fetchall())
+    found = {info.id: info for info in map(info_of, rows)}
+    return {session: found[session] for session in ids if session in found}
+
+
+def lineage() -> dict[str, tuple[str, int]]:
+    """Each fork's parent, and how many messages it copied."""
+    return once(_lineage)
+
+
+def _lineage(asked: Catalog) -> dict[str, tuple[str, int]]:
+    wanted = "SELECT id, parent, inherited FROM sessions WHERE parent IS NOT NULL"
+    rows = asked.ask(lambda db: db.execute(wanted).fetchall())
+    return {session: (parent, inherited) for session, parent, inherited in rows}
+
+
+def family(session: str) -> list[SessionInfo]:
+    """The session with all its ancestors and everything forked from them, parents before children."""
+    parents = {child: parent for child, (parent, _) in lineage().items()}
+    children: dict[str, list[str]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
+    kin, waiting = {session}, [session]
+    while waiting:
+        one = waiting.pop()
+        near = [*children.get(one, []), *([parents[one]] if one in parents else [])]
+        waiting += [relative for relative in near if relative not in kin]
+        kin.update(near)
+    rows = infos(sorted(kin))
+    return family_of(rows, session) if session in rows else []
+
+
+def ids(chosen: Filters) -> Sequence[str]:
+    """The ids of all sessions that the filters leave, newest first."""
+    return once(Catalog.ids, chosen.asked)
+
+
+def of_the_demo() -> Sequence[str]:
+    """The ids of the demo's sessions, newest first."""
+    return once(_of_the_demo)
+
+
+def _of_the_demo(asked: Catalog) -> Sequence[str]:
+    return SessionManager(asked.folder).marked("demo")
+
+
+def damaged() -> Sequence[str]:
+    """The ids of the sessions that could not be read whole."""
+    return once(Catalog.ids, Query(has_damage=True))
+
+
+def total() -> int:
+    """How many sessions the folder has."""
+    return once(_count)
+
+
+def _count(asked: Catalog) -> int:
+    return asked.page(Query(), limit=0).total
+
+
+def newest(count: int) -> list[SessionInfo]:
+    """The ``count`` sessions that were said something to last, newest first."""
+    return catalog().list(count)
+
+
+def without_each(chosen: Filters) -> list[tuple[str, Filters, int]]:
+    """Each thing that is asked, the filters without it, and how many sessions those would leave."""
+    return [(label, left, len(ids(left))) for label, left in filters.parts(chosen)]
+
+
+def tags_in_use() -> list[str]:
+    """Every tag of the folder, the most used first."""
+    return list(once(Catalog.tags))
+
+
+def models_in_use() -> list[str]:
+    """Every model of the folder, sorted."""
+    return once(_models)
+
+
+def _models(asked: Catalog) -> list[str]:
+    wanted = "SELECT DISTINCT spelled FROM names WHERE kind='model'"
+    return sorted(name for (name,) in asked.ask(lambda db: db.execute(wanted).fetchall()))

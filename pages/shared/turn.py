@@ -1,0 +1,246 @@
+"""A turn on the page: a numbered cell with its prompt, one line a tool step, the answer, and a quiet footer.
+
+A turn is drawn from the messages alone; what a cell can do (its menu, its chips) is given by the page.
+
+Does not load, fork or run anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import streamlit as st
+
+from pages.shared import message as messages_drawn
+from pages.shared.safe_markdown import safe_label, visible
+from sessions_lib.messages import content, tool_calls, usage
+from sessions_lib.messages.content import Message
+from sessions_lib.messages.tool_calls import Step
+
+View = Literal["all", "focused", "raw"]
+STEPS_SHOWN = 24  # of one turn, until asked for more
+_DONE = ("stop", "tool_calls", "function_call", None, "")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Turn ``number`` (from 1): the messages from index ``start`` up to ``end``, and the calls of the session."""
+
+    number: int
+    start: int
+    end: int
+    messages: Sequence[Message]
+    steps: Mapping[tuple[int, int], Step]
+
+    @property
+    def own(self) -> Sequence[Message]:
+        """The turn's messages."""
+        return self.messages[self.start : self.end]
+
+
+def turns_of(messages: Sequence[Message], first: int = 0, last: int | None = None) -> list[Turn]:
+    """The turns ``first`` up to ``last`` (positions from 0) of ``messages``."""
+    ranges = list(tool_calls.each_turn(messages))
+    steps = {(step.call.message, step.call.position): step for step in tool_calls.pair(messages).steps}
+    return [
+        Turn(first + offset + 1, start, end, messages, steps) for offset, (start, end) in enumerate(ranges[first:last])
+    ]
+
+
+def draw_turn(
+    turn: Turn,
+    key: str,
+    *,
+    view: View = "all",
+    is_live: bool = False,
+    menu: Callable[[], object] | None = None,
+    before: Callable[[int], object] | None = None,
+) -> None:
+    """The cell of ``turn``; ``menu`` draws at the right of its prompt, ``before(index)`` above each message.
+
+    ``is_live``: it is being answered, so that a call without a result is running and the footer is yet to come.
+    """
+    prompt_at = next(
+        (index for index in range(turn.start, turn.end) if turn.messages[index].get("role") == "user"), None
+    )
+    if prompt_at is None or view == "raw":
+        _draw_head(turn, None if prompt_at is None else turn.messages[prompt_at], key, menu)
+    answered = {step.result_message for step in turn.steps.values()}
+    drawn = 0
+    for index in range(turn.start, turn.end):
+        message, message_key = turn.messages[index], f"{key}-{index}"
+        if before is not None:
+            before(index)
+        if view == "raw":
+            messages_drawn.draw_raw(message, index + 1, message_key)
+        elif index == prompt_at:
+            _draw_head(turn, message, key, menu)
+        elif message.get("role") == "assistant":
+            drawn += _draw_assistant(turn, index, message_key, view, _steps_allowed(key) - drawn, is_live)
+        elif view == "all" and index not in answered:
+            _draw_other(message, message_key)
+    if view == "all":
+        _draw_more_steps(key, drawn)
+    if (footer := footer_of(turn.own)) and view != "raw" and not is_live:
+        st.caption(footer)
+
+
+def _draw_head(turn: Turn, prompt: Message | None, key: str, menu: Callable[[], object] | None) -> None:
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key=f"turn-head-{key}"):
+        st.html(f'<span class="fb-number" title="Turn {turn.number}">{turn.number}</span>', width="content")
+        with st.container(key=f"turn-prompt-{key}", gap="small"):
+            if prompt is None:
+                st.caption("No prompt: the session starts with what follows.")
+            elif content.text(prompt).strip() or len(content.parts(prompt)) > 1:
+                messages_drawn.draw_prompt(prompt, key)
+            else:
+                st.caption("An empty prompt.")
+        if menu is not None:
+            menu()
+
+
+def _draw_assistant(turn: Turn, index: int, key: str, view: View, steps_left: int, is_live: bool) -> int:
+    """Reasoning, text and calls of one answer; how many steps it has."""
+    message = turn.messages[index]
+    made = tool_calls.calls_of(message, index)
+    if view == "focused" and made and index != turn.end - 1:
+        return 0
+    if view == "all":
+        messages_drawn.draw_reasoning(message, key)
+    messages_drawn.draw_answer(message, key)
+    if view == "all" and made and steps_left > 0:
+        with st.container(key=f"turn-steps-{key}", gap=None):
+            for call in made[:steps_left]:
+                draw_step(turn.steps[index, call.position], f"{key}-step-{call.position}", is_live=is_live)
+    return len(made)
+
+
+def draw_step(step: Step, key: str, *, is_live: bool = False) -> None:
+    """A tool call as one line that opens to its arguments and its result."""
+    icon = "hourglass_empty" if step.result is None else "close" if step.is_error else "check"
+    with st.expander(step_line(step, is_live=is_live), type="step", icon=f":material/{icon}:", key=key):
+        given = tool_calls.arguments(step.call)
+        text = step.call.arguments if given is None else json.dumps(given, indent=2, ensure_ascii=False)
+        st.caption(
+            "Arguments" if given is not None else "Arguments, not the JSON of an object; as the model wrote them"
+        )
+        messages_drawn.draw_cut(
+            text,
+            f"{key}-arguments",
+            messages_drawn.RESULT_SHOWN,
+            lambda text: st.code(visible(text), language="json" if given is not None else None, wrap_lines=True),
+        )
+        st.caption("Result" if not step.is_error else "Result: an error")
+        if step.result is None:
+            st.text("It is running." if is_live else tool_calls.UNKNOWN_OUTCOME)
+        else:
+            messages_drawn.draw_result(step.result, f"{key}-result")
+
+
+def step_line(step: Step, *, is_live: bool = False) -> str:
+    """``buy(item="torch") → 2 gold left · 0.1 s`` as a label."""
+    line = f"**{safe_label(tool_calls.label(step.call, 70))}**"
+    if step.result is None:
+        return f"{line} → {'running …' if is_live else 'no result'}"
+    found = " ".join(content.text(step.result).split())
+    if not found:
+        found = ", ".join(part.label for part in content.parts(step.result)) or "empty"
+    line += f" → {safe_label(found, 90)}"
+    took = step.result.get("duration_ms")
+    return f"{line} · {seconds(took)}" if isinstance(took, int | float) and took >= 10 else line
+
+
+def _steps_allowed(key: str) -> int:
+    return int(st.session_state.get(f"{key}-steps", STEPS_SHOWN))
+
+
+def _draw_more_steps(key: str, drawn: int) -> None:
+    hidden = drawn - _steps_allowed(key)
+    if hidden > 0:
+        more = min(hidden, 4 * STEPS_SHOWN)
+        st.button(
+            f"Show {more} more of {drawn} steps",
+            key=f"{key}-more-steps",
+            type="tertiary",
+            icon=":material/expand_more:",
+            on_click=_allow_steps,
+            args=(key, _steps_allowed(key) + more),
+        )
+
+
+def _allow_steps(key: str, count: int) -> None:
+    st.session_state[f"{key}-steps"] = count
+
+
+def _draw_other(message: Message, key: str) -> None:
+    """A result nobody called for, a system prompt among the messages, or a role we do not know."""
+    role = str(message.get("role"))
+    label = {
+        "tool": "A result without a call; it is not sent to the model",
+        "system": "System prompt",
+        "developer": "Developer prompt",
+    }.get(role, f"{safe_label(role, 40)}: a role no provider knows; it is not sent")
+    with st.expander(label, type="compact", icon=":material/info:", key=f"{key}-other"):
+        messages_drawn.draw_result(message, key)
+
+
+def footer_of(messages: Sequence[Message]) -> str:
+    """Model, tokens, times and how it ended, as one quiet line; what is not known is left out."""
+    answers = [message for message in messages if message.get("role") == "assistant"]
+    if not answers:
+        return ""
+    pieces = [safe_label(name, 60) for name in dict.fromkeys(_models(answers))]
+    pieces = [f"{piece} model" if piece == "demo" else piece for piece in pieces]
+    spent = usage.total(answers)
+    if spent.input is not None or spent.output is not None:
+        pieces.append(f"{number(spent.input)} in · {number(spent.output)} out")
+    elif spent.total is not None:
+        pieces.append(f"{number(spent.total)} tokens")
+    if first := seconds(answers[0].get("first_token_ms")):
+        pieces.append(f"first token {first}")
+    times = [float(message["duration_ms"]) for message in messages if is_count(message.get("duration_ms"))]
+    if times:
+        pieces.append(f"{seconds(sum(times))} in all")
+    pieces += _endings(answers[-1])
+    return " · ".join(pieces)
+
+
+def _models(answers: Sequence[Message]) -> list[str]:
+    return [model for answer in answers if isinstance(model := answer.get("model"), str) and model]
+
+
+def _endings(answer: Message) -> list[str]:
+    """How an answer ended where it did not end well, in words."""
+    found = []
+    if answer.get("interrupted"):
+        found.append("**stopped before its end**")
+    reason = answer.get("finish_reason")
+    if reason == "length":
+        found.append("**cut off at the length limit**")
+    elif reason == "content_filter":
+        found.append("**withheld by the provider’s filter**")
+    elif isinstance(reason, str) and reason not in _DONE:
+        found.append(f"**ended: {safe_label(reason, 40)}**")
+    return found
+
+
+def is_count(value: object) -> bool:
+    """True for a number of something: not negative, not a truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+
+
+def seconds(milliseconds: object) -> str:
+    """``1.2 s`` of a number of milliseconds; nothing if it is none."""
+    if not isinstance(milliseconds, int | float) or not is_count(milliseconds):
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds / 1000:.2f} s" if milliseconds >= 10 else f"{milliseconds:.0f} ms"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds < 120_000 else f"{milliseconds / 60_000:.0f} min"
+
+
+def number(count: int | None) -> str:
+    """``1,240``, or ``unknown``."""
+    return "unknown" if count is None else f"{count:,}"

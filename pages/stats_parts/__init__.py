@@ -1,0 +1,1 @@
+"""What only Stats draws: figures and charts."""

@@ -1,0 +1,112 @@
+"""The box a chart stands in: its title, a choice beside it, the ranking of names, the words of its table.
+
+Does not know what is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.shared.safe_markdown import visible
+from pages.stats_parts import charts
+from sessions_lib import names
+
+MOST = 10  # bars in a chart; the table below it has all rows
+_HEADS = {
+    "id": "Session",
+    "root": "Session",
+    "name": "Of",
+    "forks_share": "Share of forks",
+    "reported": "Reported usage",
+    "errors": "Tool errors",
+    "input": "Input tokens",
+    "cached": "of which cached",
+    "output": "Output tokens",
+    "reasoning": "of which reasoning",
+    "total": "Tokens",
+    "own_total": "Tokens written here",
+    "sent_again": "Held again by forks",
+    "failed": "Share failed",
+    "last_active": "Last message (UTC)",
+    "time": "Time (UTC)",
+    "inherited": "Copied",
+    "so_far": "Tokens so far",
+}
+
+
+def head(column: str) -> str:
+    """The name a person reads over ``column``."""
+    return _HEADS.get(column, column.replace("_", " ").capitalize())
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """``table`` with real column names, days as text and texts that show what a browser would hide."""
+    shown = table.copy()
+    for name in shown.columns:
+        if pd.api.types.is_datetime64_any_dtype(shown[name]):
+            shown[name] = shown[name].dt.strftime("%Y-%m-%d" if name == "day" else "%Y-%m-%d %H:%M")
+        elif name in ("title", "tag", "model", "tool", "name"):
+            shown[name] = [visible(str(text)) for text in shown[name]]
+    return shown.rename(columns=head)
+
+
+def box(title: str, meaning: str = "") -> Any:
+    """A box under its title."""
+    return choosing(title, meaning)[0]
+
+
+def choosing(title: str, meaning: str = "", key: str = "", options: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """A box under its title, and what was chosen beside the title."""
+    place = st.container(border=True, height="stretch")
+    with place, st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{title}**", help=meaning or None, width="stretch")
+        if not options:
+            return place, ""
+        chosen: str = st.segmented_control(
+            title,
+            list(options),
+            key=key,
+            default=next(iter(options)),
+            format_func=lambda name: options[name],
+            required=True,
+            label_visibility="collapsed",
+        )
+    return place, chosen
+
+
+def ranked(
+    name: str,
+    table: pd.DataFrame,
+    label: str,
+    measure: str,
+    columns: Sequence[str],
+    picked: charts.Picked,
+    stamp: str,
+    field: str | None = None,
+) -> None:
+    """The largest of ``table`` by ``measure`` as bars named ``label``; a click gives ``field``, else the label."""
+    known = table[table[measure].notna() & (table[measure] > 0)]
+    top = known.sort_values(measure, ascending=False, kind="stable").head(MOST)
+    shown = pd.DataFrame(
+        {field or label: top[field or label], "label": distinct(top[label]), measure: top[measure].astype("float64")}
+    )
+    chart = charts.bars(shown, measure, head(measure), field or label)
+    charts.show(name, chart, len(table), lambda: readable(table[list(columns)]), picked, stamp, field or label)
+    if (more := len(known) - len(top)) > 0:
+        st.caption(f"and {more:,} more in the table")
+
+
+def distinct(texts: Iterable[object]) -> list[str]:
+    """``texts`` as labels, equal ones made different: equal labels would share a bar."""
+    seen: dict[str, int] = {}
+    labels = []
+    for text in texts:
+        label = names.one_line(visible(" ".join(str(text).split())), 60)
+        seen[label] = seen.get(label, 0) + 1
+        labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return labels

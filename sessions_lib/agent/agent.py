@@ -1,0 +1,348 @@
+"""An agent: one session, a model and tools; the loop that answers a prompt.
+
+A step is one model call and the tool results it asked for. Everything is stored the moment it exists: the prompt before
+the request, each answer before its tools run, each result as it arrives. So a crash at any point loses nothing, and the
+next ``begin`` writes what is missing.
+
+* **Only ``begin`` and ``stream`` write**, and only a person's act calls them. The session's lock is held for one run.
+* A broken stream keeps what was said, marked ``interrupted``, and raises ``ProviderError``: a half answer never
+  looks whole. An error before the first word stores nothing. Either way ``stream(None)`` answers the same prompt again
+  without storing it twice; interrupted answers that are being answered again are not sent.
+* A tool runs once. If storing its result fails, the error is raised and the run ends; the next run tells the model
+  that the outcome is unknown, and never calls the tool on its own.
+
+Does not know pages or threads but for ``stop`` (see ``stream``), and never stores the key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sessions_lib import messages, names
+from sessions_lib.agent import cancellation, demo_model, demo_world, providers, tools
+from sessions_lib.agent.cancellation import Stop, Stopped
+from sessions_lib.agent.events import (
+    Event,
+    Finished,
+    MessageStored,
+    Notice,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallStarted,
+    ToolFinished,
+    UsageReported,
+)
+from sessions_lib.agent.streaming import Answer
+from sessions_lib.agent.tools import Tool, as_tools
+from sessions_lib.errors import ProviderError, SessionError, StepLimitReached
+from sessions_lib.messages import content, tool_calls, usage
+from sessions_lib.messages.content import Message
+from sessions_lib.messages.tool_calls import Call
+from sessions_lib.store.folder.locks import Lock
+from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.session import Session
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+__all__ = [
+    "Agent",
+    "Event",
+    "Finished",
+    "MessageStored",
+    "Notice",
+    "ReasoningDelta",
+    "TextDelta",
+    "ToolCallStarted",
+    "ToolFinished",
+    "UsageReported",
+]
+
+
+_KEPT = "What was said is saved, marked as interrupted. Ask again to have it answered anew."
+Events = Generator[Event, None, None]
+
+
+class Agent:
+    """A session with a model and tools: ``chat`` for the answer, ``stream`` for everything on the way.
+
+    >>> agent = Agent(session_id="quest-1", tools=[talk_to, buy])
+    >>> print(agent.chat("I need to get into the Cave of Echoes."))
+    """
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        session: Session | None = None,
+        session_id: str | None = None,
+        tools: Iterable[Tool | Callable[..., Any]] | None = None,
+        model: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        client: OpenAI | None = None,
+        system: str | None = None,
+        temperature: float | None = None,
+        save_dir: str | Path | None = None,
+        auto_save: bool | None = None,
+        max_steps: int = 10,
+    ) -> None:
+        """An agent on ``session``, on the session ``session_id`` (loaded if it exists), or on a new one.
+
+        ``auto_save`` (on, unless ``session`` is given) writes every message through; off, everything stays in memory
+        and a known session's file is never written. Endpoint and key: see ``providers``; ``client`` is used as it is.
+        Without ``tools`` a real endpoint is offered none, the offline demo its own. ``system`` and ``temperature``
+        default to the session's metadata. Calls no model.
+        """
+        if session is not None and session_id is not None:
+            raise SessionError("Give an agent a session or a session_id, not both.")
+        if max_steps < 1:
+            raise SessionError(f"max_steps must be at least 1, not {max_steps}.")
+        self.name = name
+        self.endpoint = providers.choose(model, base_url, api_key, client)
+        self.max_steps = max_steps
+        self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
+        offered = (demo_world.TOOLS if self.endpoint.is_demo else ()) if tools is None else tools
+        self.tools = as_tools(offered)
+        self._system, self._temperature, self._client = system, temperature, client
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt: the agent's own, else the session's."""
+        found = self._system if self._system is not None else self.session.meta.get("system")
+        return found if isinstance(found, str) else None
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature: the agent's own, else the session's, else the provider's default (``None``)."""
+        found = self._temperature if self._temperature is not None else self.session.meta.get("temperature")
+        return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    # ------------------------------------------------------------ asking
+
+    def chat(self, prompt: str) -> str:
+        """The answer to ``prompt``; every message of the way is stored."""
+        answer = ""
+        for event in self.stream(prompt):
+            if isinstance(event, Finished):
+                answer = event.answer
+        return answer
+
+    def begin(self, prompt: str | None) -> Lock:
+        """Take the session's lock, write what is missing, store ``prompt``; the lock is the caller's to pass on.
+
+        What is missing: an error result for each unanswered call of the last assistant message. ``None`` goes on from
+        what is stored: a prompt or tool results without an answer, or an interrupted answer.
+        """
+        if prompt == "":
+            raise SessionError("The prompt is empty; nothing was sent. Type a prompt.")
+        hold = self.session.hold()
+        try:
+            missing = tool_calls.settle(self.session.messages)
+            if prompt is None and not missing and not messages.awaits_answer(self.session.messages):
+                raise SessionError(
+                    f"Session {self.session.id!r} has no prompt waiting for an answer. Send a new prompt."
+                )
+            self.session.extend([*missing, *([{"role": "user", "content": prompt}] if prompt is not None else [])])
+        except BaseException:
+            hold.release()
+            raise
+        return hold
+
+    def stream(self, prompt: str | None, *, hold: Lock | None = None, stop: Stop | None = None) -> Events:
+        """Answer ``prompt`` (``None``: the one stored last) and yield what happens, each event after it is stored.
+
+        ``hold`` is what ``begin`` returned, if it was called before; closing the iterator, from any thread, releases
+        it and keeps what was said. With ``stop``, setting it ends the run within a tenth of a second, even if the
+        model is silent or a tool is running (whose outcome is then unknown), with ``Finished(interrupted=True)``.
+
+        ``ProviderError``: see the module. ``StepLimitReached`` after ``max_steps`` model calls without an answer.
+        """
+        hold = hold or self.begin(prompt)
+        try:
+            yield from self._steps(stop or Stop.never())
+        finally:
+            hold.release()
+
+    def _steps(self, stop: Stop) -> Events:
+        message: Message | None = None
+        for _ in range(self.max_steps):
+            try:
+                message = yield from self._model_step(stop)
+                made = tool_calls.calls_of(message, len(self.session.messages) - 1)
+                if not made:
+                    yield _finished(message, interrupted=False)
+                    return
+                yield from self._run_tools(made, stop)
+            except Stopped as stopped:
+                if stopped.message is not None:
+                    yield MessageStored(stopped.message)
+                yield _finished(stopped.message or message, interrupted=True)
+                return
+        raise StepLimitReached(self.max_steps)
+
+    # ------------------------------------------------------------ one model call
+
+    def _model_step(self, stop: Stop) -> Generator[Event, None, Message]:
+        model_call = providers.ModelCall(self._made_client(), self.endpoint, self._request())
+        answer, started, first_token_ms = Answer(), time.perf_counter(), None
+        chunks = cancellation.relay(model_call.chunks(), stop, abort=model_call.abort)
+        try:
+            for chunk in chunks:
+                text, reasoning = answer.add(chunk)
+                if first_token_ms is None and answer.says_anything:
+                    first_token_ms = _ms_since(started)
+                if reasoning:
+                    yield ReasoningDelta(reasoning)
+                if text:
+                    yield TextDelta(text)
+        except Stopped as stopped:
+            stopped.message = self._keep(answer, started, first_token_ms)
+            raise
+        except (GeneratorExit, KeyboardInterrupt):
+            self._keep(answer, started, first_token_ms)
+            raise
+        except ProviderError as error:
+            # A connection that breaks after the provider said why it ended has broken nothing.
+            if not answer.is_whole:
+                if (kept := self._keep(answer, started, first_token_ms)) is None:
+                    raise
+                yield MessageStored(kept)
+                raise ProviderError(f"{error} {_KEPT}", status=error.status) from error
+        finally:
+            chunks.close()
+            self.endpoint = model_call.endpoint
+        if not answer.is_whole:
+            broken = f"{self.endpoint.name} stopped in the middle of its answer."
+            if (kept := self._keep(answer, started, first_token_ms)) is None:
+                raise ProviderError(f"{broken} Nothing was said yet; ask again.")
+            yield MessageStored(kept)
+            raise ProviderError(f"{broken} {_KEPT}")
+        for notice in model_call.notices:
+            yield Notice(notice)
+        message = self._store(answer, started, first_token_ms)
+        yield MessageStored(message)
+        if (reported := usage.of(message)) is not None:
+            yield UsageReported(reported)
+        return message
+
+    def _request(self) -> dict[str, Any]:
+        sent = _without_superseded(self.session.messages)
+        request: dict[str, Any] = {
+            "messages": messages.for_request(sent, self.system),
+            "stream_options": {"include_usage": True},
+        }
+        if self.tools:
+            request["tools"] = [item.schema for item in self.tools]
+        if self.temperature is not None:
+            request["temperature"] = self.temperature
+        return request
+
+    def _keep(self, answer: Answer, started: float, first_token_ms: int | None) -> Message | None:
+        """Store what was said so far, if anything; calls that came whole are answered as not run."""
+        if not answer.says_anything:
+            return None
+        stored = self._store(answer, started, first_token_ms)
+        self.session.extend(_results_of_stopped(tool_calls.calls_of(stored), is_running=False))
+        return stored
+
+    def _store(self, answer: Answer, started: float, first_token_ms: int | None) -> Message:
+        message = answer.message()
+        message["model"] = answer.model or self.endpoint.model
+        message["duration_ms"] = _ms_since(started)
+        if first_token_ms is not None:
+            message["first_token_ms"] = first_token_ms
+        return self.session.append(message)
+
+    def _made_client(self) -> OpenAI:
+        if self._client is None:
+            self._client = demo_model.client() if self.endpoint.is_demo else providers.client(self.endpoint)
+        return self._client
+
+    # ------------------------------------------------------------ the tools of one step
+
+    def _run_tools(self, made: Sequence[Call], stop: Stop) -> Events:
+        """Run the calls in order, each result stored as it arrives; stopped, the rest gets a result that says so."""
+        waiting = list(made)
+        is_running = False
+        try:
+            while waiting:
+                if stop.is_set:
+                    raise Stopped
+                called = waiting[0]
+                yield ToolCallStarted(called)
+                history = list(self.session.messages)
+                is_running = True
+                found = cancellation.one(partial(tools.call, self.tools, called, history), stop)
+                is_running = False
+                waiting.pop(0)
+                stored = self.session.append(found)
+                yield MessageStored(stored)
+                yield ToolFinished(called, stored)
+        except (Stopped, GeneratorExit, KeyboardInterrupt):
+            if waiting:  # else the interrupt came while the last result was stored
+                self.session.extend(_results_of_stopped(waiting, is_running=is_running))
+            raise
+
+    # ------------------------------------------------------------ forks
+
+    def branch(self, name: str | None = None, at: int | None = None) -> Agent:
+        """A new agent on a fork titled ``name``, with this agent's model and tools; this one is untouched."""
+        return self._on(self.session.fork(at=at, title=name))
+
+    def fork(self, new_session_id: str | None = None, at: int | None = None) -> Agent:
+        """A new agent on a fork with the id ``new_session_id``; ``SessionExists`` if it is taken."""
+        return self._on(self.session.fork(new_session_id, at=at))
+
+    def _on(self, session: Session) -> Agent:
+        twin = Agent.__new__(Agent)
+        twin.__dict__.update(self.__dict__)
+        twin.session = session
+        return twin
+
+
+def _session(name: str | None, session_id: str | None, save_dir: str | Path | None, auto_save: bool | None) -> Session:
+    manager = SessionManager(save_dir)
+    if auto_save is None or auto_save:
+        if session_id is not None:
+            return manager.open_or_create(session_id)
+        return manager.create(**({"agent": name} if name else {}))
+    session = Session(names.check_id(session_id) if session_id is not None else None)
+    if session_id is not None and manager.exists(session_id):
+        stored = manager.open(session_id)
+        session.import_from(stored)
+        session.update_meta({"title": None, **stored.meta})
+    return session
+
+
+def _ms_since(started: float) -> int:
+    return round((time.perf_counter() - started) * 1000)
+
+
+def _without_superseded(stored: Sequence[Message]) -> list[Message]:
+    """``stored`` without interrupted answers that another answer follows, or that are to be answered again now.
+
+    Two assistant messages in a row, or one at the end, are refused by some providers; the file keeps both.
+    """
+    kept = []
+    for index, message in enumerate(stored):
+        following = stored[index + 1].get("role") if index + 1 < len(stored) else "assistant"
+        is_cut = message.get("role") == "assistant" and message.get("interrupted") and not message.get("tool_calls")
+        if not (is_cut and following == "assistant"):
+            kept.append(message)
+    return kept
+
+
+def _results_of_stopped(waiting: Sequence[Call], *, is_running: bool) -> list[Message]:
+    """Results for calls that will get no other: the first, if it is running, may have taken effect."""
+    running = [tools.result(called, tool_calls.UNKNOWN_OUTCOME, effect=True) for called in waiting[: int(is_running)]]
+    return running + [tools.result(called, tools.NOT_RUN, effect=False) for called in waiting[int(is_running) :]]
+
+
+def _finished(message: Message | None, *, interrupted: bool) -> Finished:
+    reason = message.get("finish_reason") if message else None
+    return Finished(content.text(message) if message else "", message, interrupted, reason)

@@ -1,0 +1,220 @@
+"""An answer put together from the chunks of a Chat Completions stream, whatever the provider makes of the format.
+
+* ``choices`` may be empty, ``null`` or absent (the chunk then carries usage, or nothing); only the first choice counts.
+* Text may be a string, ``null`` or a list of parts; reasoning comes as ``reasoning_content``, ``reasoning`` or parts.
+* Tool calls: see ``_Calls``. Ids may be missing, empty or repeated: each stored call has one of its own.
+* An answer is whole only with a ``finish_reason``: a connection that ends looks like an end otherwise.
+
+**What becomes of cut calls.** Calls of an answer that was cut (no ``finish_reason``, or ``length``) may be half calls.
+They are neither run nor stored as calls; their text is kept in the message under ``unfinished_calls`` (name and
+arguments as far as they came), which no provider is sent.
+
+Does not read the network or the clock.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages.content import Message
+
+CUT_REASONS = ("length", "content_filter", "max_tokens")
+
+
+@dataclass(slots=True)
+class _PartialCall:
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    @property
+    def written(self) -> str:
+        return "".join(self.arguments)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the arguments so far are a JSON object: what comes next under another name is another call."""
+        written = self.written
+        return bool(written.strip()) and tool_calls.arguments(tool_calls.Call(0, 0, "", "", written)) is not None
+
+
+class _Calls:
+    """The calls of one answer. A delta belongs to the call of its ``index``, or of its id, or to the last one.
+
+    It starts a new call where there is none yet, and where it names a tool and either carries an id that is not the
+    call's own (servers that send ``index`` 0 for all) or finds the call's arguments complete (servers without ids).
+    Without an index, every named delta that is not of a known id starts a call.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[_PartialCall] = []
+        self._by_index: dict[int, _PartialCall] = {}
+
+    def add(self, delta: Mapping[str, Any]) -> None:
+        function = delta.get("function")
+        function = function if isinstance(function, Mapping) else {}
+        call_id, name = content.as_text(delta.get("id")), content.as_text(function.get("name"))
+        arguments = content.as_text(function.get("arguments"))
+        index = delta.get("index")
+        index = index if isinstance(index, int) and not isinstance(index, bool) else None
+        call = self._of(index, call_id, name, arguments)
+        call.id = call.id or call_id
+        if name and name != call.name:
+            call.name += name  # some servers send a name in pieces
+        call.arguments.append(arguments)
+
+    def _of(self, index: int | None, call_id: str, name: str, arguments: str) -> _PartialCall:
+        if index is None:
+            known = next((call for call in self._calls if call_id and call.id == call_id), None)
+            if known is not None:
+                return known
+            return self._new(None) if name or not self._calls else self._calls[-1]
+        call = self._by_index.get(index)
+        if call is None:
+            return self._new(index)
+        another_id = bool(call_id and call.id and call_id != call.id)
+        if name and (another_id or (not call_id and arguments and call.is_whole)):
+            return self._new(index)
+        return call
+
+    def _new(self, index: int | None) -> _PartialCall:
+        call = _PartialCall()
+        self._calls.append(call)
+        if index is not None:
+            self._by_index[index] = call
+        return call
+
+    def whole(self) -> list[dict[str, Any]]:
+        """The calls as a message holds them, each with an id of its own."""
+        used: set[str] = set()
+        made = []
+        for call in self._calls:
+            call_id = call.id
+            if not call_id or call_id in used:
+                call_id = "call_" + secrets.token_hex(8)
+            used.add(call_id)
+            function = {"name": call.name, "arguments": call.written}
+            made.append({"id": call_id, "type": "function", "function": function})
+        return made
+
+    def unfinished(self) -> list[dict[str, str]]:
+        """The calls as plain text."""
+        return [{"name": call.name, "arguments": call.written} for call in self._calls]
+
+
+class Answer:
+    """One answer while it arrives: ``add`` chunks, then take ``message``."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.finish_reason: str | None = None
+        self.model: str = ""
+        self.usage: dict[str, Any] | None = None
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._calls = _Calls()
+        self._has_calls = False
+
+    def add(self, chunk: Mapping[str, Any]) -> tuple[str, str]:
+        """Take in one chunk and return what it adds to the text and to the reasoning, each ``""`` if nothing."""
+        self.chunks += 1
+        if isinstance(chunk.get("usage"), Mapping) and chunk["usage"]:
+            self.usage = dict(chunk["usage"])
+        if isinstance(chunk.get("model"), str):
+            self.model = chunk["model"] or self.model
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            return "", ""
+        if isinstance(choice.get("finish_reason"), str):
+            self.finish_reason = choice["finish_reason"] or self.finish_reason
+        # A server that does not stream sends the whole message in one chunk.
+        delta = choice.get("delta") or choice.get("message")
+        return self._add_delta(delta) if isinstance(delta, Mapping) else ("", "")
+
+    def _add_delta(self, delta: Mapping[str, Any]) -> tuple[str, str]:
+        text, thought = _said(delta.get("content"))
+        thought += content.reasoning(delta)
+        refusal = content.as_text(delta.get("refusal"))
+        self._text.append(text)
+        self._reasoning.append(thought)
+        self._refusal.append(refusal)
+        listed = delta.get("tool_calls")
+        for call in listed if isinstance(listed, list) else ():
+            if isinstance(call, Mapping):
+                self._has_calls = True
+                self._calls.add(call)
+        return text or refusal, thought
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the provider said why it ended."""
+        return self.finish_reason is not None
+
+    @property
+    def says_anything(self) -> bool:
+        """True if there is text, reasoning, a refusal or a part of a call: something to keep."""
+        return self._has_calls or any(map(any, (self._text, self._reasoning, self._refusal)))
+
+    def message(self) -> Message:
+        """The answer as an assistant message, so far as it came; ``interrupted`` if the provider did not end it."""
+        message: Message = {"role": "assistant", "content": "".join(self._text) or None}
+        if refusal := "".join(self._refusal):
+            message["refusal"] = refusal
+        if self._has_calls and self.is_whole and self.finish_reason not in CUT_REASONS:
+            message["tool_calls"] = self._calls.whole()
+        elif self._has_calls:
+            message["unfinished_calls"] = self._calls.unfinished()
+        if reasoning := "".join(self._reasoning):
+            message["reasoning_content"] = reasoning
+        if self.finish_reason is not None:
+            message["finish_reason"] = self.finish_reason
+        else:
+            message["interrupted"] = True
+        if self.usage is not None:
+            message["usage"] = self.usage
+        return message
+
+
+def _said(value: Any) -> tuple[str, str]:
+    """The text and the reasoning in a delta's content."""
+    if not isinstance(value, list):
+        return content.as_text(value), ""
+    texts, thoughts = [], []
+    for item in value:
+        if isinstance(item, Mapping) and item.get("type") in ("thinking", "reasoning"):
+            inner = item.get(str(item["type"]), item.get("text"))
+            thoughts.append(content.text({"content": inner}) if isinstance(inner, list) else content.as_text(inner))
+        else:
+            texts.append(content.text({"content": [item]}))
+    return "".join(texts), "".join(thoughts)
+
+
+def body_problem(body: Any) -> str | None:
+    """What a whole (not streamed) response body says went wrong, or ``None`` if it holds an answer."""
+    if not isinstance(body, Mapping):
+        return "it is no JSON object"
+    error = body.get("error")
+    if error:
+        said = error.get("message") if isinstance(error, Mapping) else error
+        return content.as_text(said) or "an error without a text"
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("message"), Mapping):
+        return "it holds no answer"
+    return None
+
+
+def decode_body(body: bytes) -> Any:
+    """The JSON of a response body, or ``None`` if it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -1,0 +1,206 @@
+"""The demo's sessions: made by ``load``, taken away by ``remove``, each marked ``demo: true`` in its metadata.
+
+* Three quest sessions, really played: prompts answered by the offline village through the agent.
+* An architecture and its branch (the JWT and OAuth2 pair), written by hand, like the 25 small tagged sessions of the
+  last 90 days; their models are called ``sample-…``, and their times and token counts come from a fixed seed.
+* One file that is damaged on purpose, to show what recovery looks like.
+
+``remove`` moves exactly the marked sessions to the trash. A fork that somebody made of one is theirs and stays.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sessions_lib import messages, names, times
+from sessions_lib.agent import demo_model
+from sessions_lib.agent.agent import Agent
+from sessions_lib.agent.providers import DEMO_MODEL
+from sessions_lib.demo.samples import (
+    AUTH_ANSWER,
+    AUTH_PROMPT,
+    LARGE,
+    OAUTH_ANSWER,
+    OAUTH_PROMPT,
+    REFRESH_ANSWER,
+    REFRESH_PROMPT,
+    SAMPLES,
+    Sample,
+    Turn,
+)
+from sessions_lib.messages.content import Message
+from sessions_lib.store.folder import disk, jsonl
+from sessions_lib.store.folder.folder import SUFFIX, ids_in
+from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.session import Session
+
+MARK = {"demo": True}
+DAYS = 90
+DAY_1 = "I need to get into the Cave of Echoes. Find out what it takes, and get what you can."
+DAY_2 = "I got the Silver Key from the mayor's daughter. What now?"
+WEST = "Suppose the key doesn't fit. Is there another way in?"
+
+
+def is_loaded(manager: SessionManager) -> bool:
+    """True if a session of the demo is in the folder."""
+    return bool(manager.marked("demo"))
+
+
+def load(manager: SessionManager) -> list[str]:
+    """Make the demo's sessions and return their ids; nothing (``[]``) if any of them is there already.
+
+    An id that a session of yours has is never taken: the demo's gets a number.
+    """
+    if is_loaded(manager):
+        return []
+    now = datetime.now(UTC).replace(microsecond=0)
+    made = [*_samples(manager, now), _damaged(manager, now), *_auth(manager, now), *_quests(manager, now)]
+    return [session.id for session in made]
+
+
+def remove(manager: SessionManager) -> list[str]:
+    """Move the demo's sessions to the trash and return their ids; everything else stays, forks of them too."""
+    found = manager.marked("demo")
+    for session_id in found:
+        manager.delete(session_id)
+    return found
+
+
+def _new(manager: SessionManager, wanted: str, created: datetime, title: str | None, tags: Sequence[str]) -> Session:
+    session_id = names.unique_id(wanted, ids_in(manager.folder, lower=True))
+    return manager.create(title, tags, session_id, created=times.iso(created), **MARK)
+
+
+def _fork(manager: SessionManager, parent: Session, wanted: str, at: int | None, title: str) -> Session:
+    session = parent.fork(names.unique_id(wanted, ids_in(manager.folder, lower=True)), at, title)
+    session.update_meta(MARK)
+    return session
+
+
+# --- the quests, played ------------------------------------------------------------------------------------------
+
+
+def _quests(manager: SessionManager, now: datetime) -> list[Session]:
+    days = [now - timedelta(days=2, hours=3), now - timedelta(days=1, hours=2), now - timedelta(hours=1)]
+    quest = _new(manager, "quest-1", days[0], "The Cave of Echoes", ["quest"])
+    _play(quest, DAY_1, days[0])
+    early = len(quest.messages)
+    _play(quest, DAY_2, days[1])
+    west = _fork(manager, quest, "quest-2", None, "The Cave of Echoes, through the well")
+    _play(west, WEST, days[2])
+    _play(west, "Buy the rope", days[2] + timedelta(minutes=4))
+    careful = _fork(manager, quest, "quest-3", early, "The Cave of Echoes, asking first")
+    _play(careful, "Talk to the mayor's daughter", days[2] + timedelta(minutes=20))
+    _play(careful, "Buy a sword", days[2] + timedelta(minutes=21))
+    return [quest, west, careful]
+
+
+def _play(session: Session, prompt: str, start: datetime) -> None:
+    """Have the village answer in memory, then store its messages as said from ``start`` on."""
+    game = Session()
+    game.extend(session.messages)
+    Agent(session=game, model=DEMO_MODEL, client=demo_model.client(pause_s=0)).chat(prompt)
+    said = game.messages[len(session.messages) :]
+    moments = (start + timedelta(seconds=2 * number) for number in range(len(said)))
+    session.extend({**message, "timestamp": times.iso(moment)} for message, moment in zip(said, moments, strict=False))
+
+
+# --- written by hand ---------------------------------------------------------------------------------------------
+
+
+def _auth(manager: SessionManager, now: datetime) -> list[Session]:
+    dice = random.Random(7)
+    start = now - timedelta(days=4, hours=6)
+    design = _new(manager, "auth-design", start, "User authentication", ["architecture", "auth"])
+    design.extend(_written(Turn(AUTH_PROMPT, AUTH_ANSWER), LARGE, start, dice, 0))
+    branch = _fork(manager, design, "jwt-branch", None, "jwt_branch")
+    later = start + timedelta(minutes=9)
+    design.extend(_written(Turn(OAUTH_PROMPT, OAUTH_ANSWER), LARGE, later, dice, 140))
+    branch.extend(_written(Turn(REFRESH_PROMPT, REFRESH_ANSWER), LARGE, later + timedelta(minutes=5), dice, 140))
+    return [design, branch]
+
+
+def _samples(manager: SessionManager, now: datetime) -> list[Session]:
+    dice = random.Random(2026)
+    made = []
+    for number, sample in enumerate(SAMPLES):
+        days_ago = DAYS - 1 - (DAYS - 6) * number / (len(SAMPLES) - 1)
+        start = now - timedelta(days=days_ago, minutes=dice.randrange(600))
+        made.append(_sample(manager, sample, start, dice))
+    return made
+
+
+def _sample(manager: SessionManager, sample: Sample, start: datetime, dice: random.Random) -> Session:
+    base = names.id_from_title(sample.title or "monday-meeting")
+    session = _new(manager, base, start, sample.title, sample.tags)
+    moment, sent = start, 0
+    for turn in sample.turns:
+        said = _written(turn, sample.model, moment, dice, sent)
+        session.extend(said)
+        sent += sum(len(str(message.get("content") or "")) for message in said) // 4 + 20
+        moment += timedelta(minutes=dice.randrange(2, 12))
+    return session
+
+
+def _written(turn: Turn, model: str, start: datetime, dice: random.Random, sent: int) -> list[Message]:
+    """A turn's messages with times and costs; ``sent`` is how many tokens the conversation had before."""
+    moment = start
+    said: list[Message] = [_at(moment, {"role": "user", "content": turn.prompt})]
+    sent += len(turn.prompt) // 4 + 8
+    for number, step in enumerate(turn.steps):
+        moment += timedelta(seconds=dice.randrange(1, 5))
+        call_id = f"call_{dice.randrange(16**8):08x}"
+        function = {"name": step.tool, "arguments": step.arguments}
+        call = {"id": call_id, "type": "function", "function": function}
+        asked = {"role": "assistant", "content": None, "tool_calls": [call], "finish_reason": "tool_calls"}
+        said.append(_at(moment, {**asked, **_cost(model, sent + 40 * number, step.arguments, dice)}))
+        result = {"role": "tool", "tool_call_id": call_id, "name": step.tool, "content": step.result}
+        marks = {"is_error": step.failed, "effect": step.effect, "duration_ms": dice.randrange(20, 1800)}
+        moment += timedelta(seconds=1)
+        said.append(_at(moment, {**result, **marks}))
+    moment += timedelta(seconds=dice.randrange(2, 9))
+    ending = {"finish_reason": turn.finish} if turn.finish else {"interrupted": True}
+    answer = {"role": "assistant", "content": turn.answer, **ending}
+    said.append(_at(moment, {**answer, **_cost(model, sent + 40 * len(turn.steps), turn.answer, dice)}))
+    return said
+
+
+def _cost(model: str, sent: int, written: str, dice: random.Random) -> dict[str, Any]:
+    found: dict[str, Any] = {"model": model, "duration_ms": dice.randrange(700, 6000)}
+    found["first_token_ms"] = found["duration_ms"] // dice.randrange(3, 9)
+    output = len(written) // 3 + dice.randrange(4, 30)
+    if model.endswith("local") and dice.random() < 0.5:
+        return found  # many local servers report nothing: unknown, not 0
+    usage: dict[str, Any] = {"prompt_tokens": sent, "completion_tokens": output, "total_tokens": sent + output}
+    if model.endswith("large"):
+        usage["prompt_tokens_details"] = {"cached_tokens": sent // 2}
+    return {**found, "usage": usage}
+
+
+def _at(moment: datetime, message: Message) -> Message:
+    return messages.stamped({**message, "timestamp": times.iso(moment)})
+
+
+# --- damaged on purpose ------------------------------------------------------------------------------------------
+
+
+def _damaged(manager: SessionManager, now: datetime) -> Session:
+    """A session with a broken line in the middle, a call without a result and a last line that is cut off."""
+    start = now - timedelta(days=12)
+    session = _new(manager, "crashed-backup", start, "The backup that crashed", ["work", "recovery"])
+    call = {"id": "call_1", "type": "function", "function": {"name": "backup", "arguments": '{"target": "nas"}'}}
+    dice = random.Random(3)
+    opening = _written(Turn("Is the backup running?", "Yes, since 03:00. It copies to the NAS."), LARGE, start, dice, 0)
+    later = start + timedelta(hours=2)
+    asked = _at(later, {"role": "user", "content": "Start it again, it hangs."})
+    called: Message = {"role": "assistant", "content": None, "tool_calls": [call], "finish_reason": "tool_calls"}
+    whole = [*opening, asked, _at(later, {**called, "model": LARGE})]
+    lines = [jsonl.encode(message) for message in whole]
+    lines.insert(2, lines[1][:60])  # the power went in the middle of a write, and somebody wrote on
+    torn = b'{"role":"tool","tool_call_id":"call_1","content":"copied 41 of 9'
+    assert session.path is not None
+    disk.write_new(session.path, b"".join(line + b"\n" for line in lines) + torn)
+    return Session.open(manager.folder, session.path.name.removesuffix(SUFFIX))

@@ -1,0 +1,292 @@
+"""A session as a file for somewhere else: Markdown, JSON, JSONL, HTML, or training data.
+
+* ``markdown``: to read, raw or rendered; no text can forge its structure (``markdown``).
+* ``json``: everything there is: ``{"forkbook": 1, "id", "meta", "messages"}``, strict JSON. The messages are equal to
+  the session's as Python objects: unknown keys, ``null``, missing and empty stay apart. Made to be imported again.
+* ``jsonl``: what any OpenAI tool takes: the request a provider would be sent (``messages.for_request``), one message a
+  line, the system prompt first. For the messages as they are stored, copy the session's own file or use ``json``.
+* ``html``: one file that opens offline (``html``).
+* ``finetune``: OpenAI fine-tuning data, one example on one line, of the turns that can be learned from.
+
+``redacted`` replaces secrets and personal data in what is written (``redact``); the session is not changed.
+
+Does not choose where a file goes, and never writes through a symbolic link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import secrets
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import messages, names
+from sessions_lib.errors import InvalidMessage, SessionError, StorageError
+from sessions_lib.export import facts, html, markdown
+from sessions_lib.export import redact as redaction
+from sessions_lib.export.facts import Relative
+from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages.content import Message
+
+VERSION = 1
+_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of file: its extension, its media type, and what it is in a few words."""
+
+    extension: str
+    mime: str
+    label: str
+
+
+FORMATS: dict[str, Format] = {
+    "markdown": Format("md", "text/markdown", "Markdown, to read"),
+    "html": Format("html", "text/html", "One web page, offline"),
+    "json": Format("json", "application/json", "JSON, complete, can be imported again"),
+    "jsonl": Format("jsonl", "application/x-ndjson", "JSONL as providers take it"),
+    "finetune": Format("jsonl", "application/x-ndjson", "OpenAI fine-tuning data"),
+}
+_ALSO = {"md": "markdown", "htm": "html"}
+
+
+def format_name(name: str) -> str:
+    """The key in ``FORMATS`` that ``name`` means (``md`` is ``markdown``), else ``SessionError``."""
+    known = name.strip().lower()
+    known = _ALSO.get(known, known)
+    if known not in FORMATS:
+        raise SessionError(f"There is no export format {name[:40]!r}. Choose one of: {', '.join(FORMATS)}.")
+    return known
+
+
+def export(
+    said: Sequence[Message],
+    meta: Mapping[str, Any],
+    format: str = "markdown",
+    *,
+    redacted: bool = False,
+    patterns: Sequence[str] = (),
+    family: Sequence[Relative] = (),
+    links: Mapping[str, str] | None = None,
+) -> str:
+    """The text of the file. The same session gives the same text.
+
+    ``patterns`` are further regular expressions to redact; ``family`` and ``links`` (session id → address) draw the
+    family tree of ``html``.
+    """
+    kind = format_name(format)
+    said, meta = _shared(said, meta, redacted, patterns)
+    if redacted:
+        family = [_RedactedRelative(member, patterns) for member in family]
+    if kind == "markdown":
+        return markdown.document(said, meta)
+    if kind == "html":
+        return html.document(said, meta, family, links)
+    if kind == "json":
+        return json_document(said, meta)
+    if kind == "jsonl":
+        system = meta.get("system")
+        request = messages.for_request(said, system if isinstance(system, str) else None)
+        return "".join(f"{_json(message)}\n" for message in request)
+    return f"{_json(training_example(said, meta))}\n"
+
+
+class _RedactedRelative:
+    """A member of the family under a title without secrets."""
+
+    def __init__(self, member: Relative, patterns: Sequence[str]) -> None:
+        self.id, self.parent, self.inherited = member.id, member.parent, member.inherited
+        self.title = redaction.redact_text(member.title, patterns)
+
+
+def _shared(
+    said: Sequence[Message], meta: Mapping[str, Any], redacted: bool, patterns: Sequence[str]
+) -> tuple[Sequence[Message], Mapping[str, Any]]:
+    if not redacted:
+        return said, meta
+    return redaction.redact(said, patterns), redaction.redact_meta(meta, patterns)
+
+
+def turn_markdown(said: Sequence[Message]) -> str:
+    """Some messages as Markdown, a turn for the clipboard for example: as in the export, without its head."""
+    return markdown.sections(said)
+
+
+def file_name(
+    said: Sequence[Message],
+    meta: Mapping[str, Any],
+    format: str,
+    *,
+    redacted: bool = False,
+    patterns: Sequence[str] = (),
+) -> str:
+    """A file name for the export that every system takes, made of the session's title as the export shows it."""
+    title = facts.title(said, meta)
+    if redacted:
+        title = redaction.redact_text(title, patterns)
+    return names.file_name(title, FORMATS[format_name(format)].extension)
+
+
+def json_document(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
+    """The JSON export: 2 blanks a level, non-ASCII as it is but for what steers terminals or breaks lines."""
+    first = {"id": meta["id"]} if "id" in meta else {}  # whoever exports, the same bytes
+    body = {"forkbook": VERSION, "id": meta.get("id"), "meta": {**first, **meta}, "messages": list(said)}
+    return f"{_json(body, indent=2)}\n"
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    """Strict JSON in valid UTF-8: a lone surrogate becomes U+FFFD, NaN and infinity ``null``."""
+    try:
+        plain = messages.clean(value)
+        try:
+            written = json.dumps(plain, ensure_ascii=False, indent=indent, allow_nan=False)
+        except ValueError:
+            written = json.dumps(_finite(plain), ensure_ascii=False, indent=indent, allow_nan=False)
+        except RecursionError:  # without indentation it goes deeper: as deep as a file can be read
+            written = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    except RecursionError as error:
+        raise InvalidMessage("A message is nested too deeply for JSON. Export it as markdown.") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidMessage(f"A message holds what JSON cannot: {error}. Export it as markdown.") from error
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return {key: _finite(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def training_example(said: Sequence[Message], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """One fine-tuning example: ``{"messages": […]}``, with ``tools`` where the metadata has their schemas.
+
+    Left out, whole: turns that do not end in a complete answer in words (interrupted, cut, filtered, refused), or with
+    a call that is unanswered, whose outcome is unknown, or that the format does not take. Errors that a tool reported
+    and the model answered to are kept: they are worth learning from. ``SessionError`` if no turn is left.
+    """
+    kept: list[Message] = []
+    for turn in messages.turns(said):
+        if _is_worth_learning(turn):
+            kept += turn
+    if not kept:
+        raise SessionError("No turn of this session ends in a complete answer, so there is nothing to train on.")
+    system = meta.get("system")
+    request = messages.for_request(kept, system if isinstance(system, str) else None)
+    example: dict[str, Any] = {"messages": [_trainable(message) for message in request]}
+    tools = meta.get("tools")
+    if (
+        isinstance(tools, list)
+        and tools
+        and all(isinstance(tool, dict) and tool.get("type") == "function" for tool in tools)
+    ):
+        example["tools"] = tools
+    return example
+
+
+def _is_worth_learning(turn: Sequence[Message]) -> bool:
+    pairing = tool_calls.pair(turn)
+    last = turn[-1]
+    if pairing.unanswered or last.get("role") != "assistant" or tool_calls.calls_of(last):
+        return False
+    if not content.text({"content": last.get("content")}).strip():
+        return False
+    for message in turn:
+        if message.get("role") == "assistant" and facts.notes(message):
+            return False
+    return all(
+        re.fullmatch(r"[A-Za-z0-9_-]{1,64}", step.call.name)
+        and tool_calls.arguments(step.call) is not None
+        and content.text(step.result or {}) != tool_calls.UNKNOWN_OUTCOME
+        for step in pairing.steps
+    )
+
+
+def _trainable(message: Message) -> Message:
+    """``message`` with the roles, names and parts that fine-tuning takes: text and pictures."""
+    kept = dict(message)
+    if kept["role"] == "developer":
+        kept["role"] = "system"
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", str(kept.get("name", "x"))):
+        del kept["name"]
+    if isinstance(kept.get("content"), list):
+        kept["content"] = [
+            item if item["type"] in ("text", "image_url") else {"type": "text", "text": f"[{part.label}]"}
+            for item, part in zip(kept["content"], content.parts(kept), strict=True)
+        ]
+    return kept
+
+
+def save(
+    path: Path,
+    said: Sequence[Message],
+    meta: Mapping[str, Any],
+    format: str = "markdown",
+    *,
+    redacted: bool = False,
+    patterns: Sequence[str] = (),
+    family: Sequence[Relative] = (),
+    links: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write the export to ``path`` and return the files written.
+
+    Pictures in a Markdown export go into a folder beside it (``chat.md`` → ``chat-files/``), and are linked.
+    """
+    if format_name(format) != "markdown":
+        written = export(said, meta, format, redacted=redacted, patterns=patterns, family=family, links=links)
+        write(path, written)
+        return [path]
+    images = markdown.Images(f"{path.stem}-files")
+    text = markdown.document(*_shared(said, meta, redacted, patterns), images)
+    folder = path.with_name(images.folder)
+    if images.files:
+        make_folder(folder)
+    for name, data in images.files.items():
+        write(folder / name, data)
+    write(path, text)
+    return [path, *(folder / name for name in images.files)]
+
+
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` for files of an export (0700) if it is not there; ``StorageError`` if that cannot be."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StorageError(folder, error.strerror or str(error), "Choose another place.") from error
+    if folder.is_symlink():
+        raise StorageError(folder, "it is a symbolic link", "Remove the link or choose another place.")
+
+
+def write(path: Path, text: str | bytes) -> Path:
+    """Put ``text`` at ``path``, whole or not at all: UTF-8, mode 0600; a link at ``path`` is replaced, not followed.
+
+    Returns ``path``. What stood there before stays if anything fails (``StorageError``).
+    """
+    data = text if isinstance(text, bytes) else messages.clean(text).encode()
+    sibling = path.parent / f".export-{secrets.token_hex(8)}.tmp"  # no part of path's name: it may be 255 bytes long
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            raise StorageError(path, "it is not a file", "Choose another place.")
+        handle = os.open(sibling, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        with os.fdopen(handle, "wb") as file:
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o600)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(sibling, path)
+    except OSError as error:
+        raise StorageError(path, error.strerror or str(error), "Choose another place, or free space.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            sibling.unlink(missing_ok=True)
+    return path

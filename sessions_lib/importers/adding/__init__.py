@@ -1,0 +1,1 @@
+"""How conversations that were read are added to the sessions: new, grown or unchanged, and nothing overwritten."""

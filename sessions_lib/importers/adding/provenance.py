@@ -1,0 +1,101 @@
+"""What the metadata of an imported session says: where it came from, and what recognises it again.
+
+``imported_from`` holds the tool, the file with its size and time, the conversation's key, the first message's id and
+the version of what importers make of a source.
+
+Does not write anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sessions_lib import messages, names, times
+from sessions_lib.errors import SessionError
+from sessions_lib.importers.imported import Imported
+from sessions_lib.importers.recognise import TOOLS
+from sessions_lib.importers.source import Source
+from sessions_lib.messages.content import Message
+from sessions_lib.store.folder import metadata
+
+VERSION = 1  # of what importers make of a source; a higher one reads unchanged files again
+
+
+def stamp_of(source: Source) -> tuple[int, int] | None:
+    """Size and time of the source's file; ``None`` if it is gone."""
+    try:
+        found = os.stat(source.path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+def file_of(origin: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The file that ``origin`` (an ``imported_from``) names as it was then: ``file_now`` if it has not changed."""
+    return str(origin.get("path")), origin.get("size"), origin.get("modified"), origin.get("version_of_import")
+
+
+def file_now(source: Source) -> tuple[Any, ...] | None:
+    """The source's file as it is now; ``None`` if it is gone."""
+    stamp = stamp_of(source)
+    return None if stamp is None else (str(source.label.absolute()), *stamp, VERSION)
+
+
+def origin_of(imported: Imported, source: Source, format: str) -> dict[str, Any]:
+    """``imported_from`` for the session made of ``imported``."""
+    origin: dict[str, Any] = {
+        "tool": TOOLS.get(format, format),
+        "format": format,
+        "path": str(source.label.absolute()),
+        "key": imported.key,
+        "conversation": imported.conversation or imported.key,
+        "messages": len(imported.messages),
+        "at": times.now(),
+        "version_of_import": VERSION,
+        **imported.source,
+    }
+    if not imported.keeps_as_is and imported.messages:
+        origin["first"] = imported.messages[0]["id"]
+    stamp = stamp_of(source)
+    if stamp is not None:
+        origin["size"], origin["modified"] = stamp
+    return origin
+
+
+def forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
+    """``forked_from`` for a session that shares its first messages with ``parent``: the id, and how many."""
+    session, shared = parent
+    message_id = messages.identities(said[:shared])[-1] if shared else None
+    return {"session": session, "messages": shared, "message_id": message_id}
+
+
+def tags_of(tags: Iterable[str]) -> list[str]:
+    """Those of ``tags`` that can be tags here, each once."""
+    kept: list[str] = []
+    for tag in tags:
+        try:
+            kept = metadata.with_tag(kept, tag)
+        except SessionError:
+            continue
+    return kept
+
+
+def created_of(imported: Imported) -> dict[str, str]:
+    """``created`` where the conversation's metadata has none: the source's word, else its first message, else now."""
+    if metadata.Metadata(imported.meta).created is not None:
+        return {}
+    first = imported.created or next(
+        (moment for message in imported.messages if (moment := times.parse(message.get("timestamp")))), None
+    )
+    return {"created": times.iso(first) if first else times.now()}
+
+
+def base_id(imported: Imported, title: str | None) -> str:
+    """What the session's id is made of: its own id where the source is of our kind, else its title."""
+    own = imported.source.get("id")
+    if imported.key.startswith(("forkbook:", "astorlm:")) and names.is_id(str(own)):
+        return str(own)
+    said = title or names.title_from(messages.first_prompt(imported.messages))
+    return names.id_from_title(said)[:64].rstrip("-._") if said else names.random_id()

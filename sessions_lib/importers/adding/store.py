@@ -1,0 +1,302 @@
+"""The folder that is imported into: what was imported there before, and how sessions are made and extended.
+
+New sessions are put on disk many at a time (``batch``); whoever asks for one that waits has it written first.
+
+Does not decide what is new: that is for ``writing``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import messages, names
+from sessions_lib.errors import SessionError
+from sessions_lib.importers.adding import provenance
+from sessions_lib.importers.adding.batch import Batch
+from sessions_lib.importers.adding.deleted import Deleted
+from sessions_lib.importers.imported import Imported, common
+from sessions_lib.importers.source import Source
+from sessions_lib.messages.content import Message
+from sessions_lib.store.folder import jsonl, metadata, scan
+from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.session import Session
+
+
+@dataclass(slots=True)
+class Known:
+    """A session that was imported before, its messages read when first needed."""
+
+    id: str
+    ids: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    is_read: bool = False
+
+    def forget(self) -> None:
+        """Let the messages go; they are read again when needed."""
+        self.ids, self.messages, self.is_read = [], [], False
+
+
+class Store:
+    """The folder that is imported into, and which of its sessions were imported from where."""
+
+    def __init__(self, manager: SessionManager, *, dry_run: bool = False) -> None:
+        self.deleted = Deleted(manager.folder)
+        self._manager = manager
+        self._dry_run = dry_run
+        self._batch = Batch(manager.folder)
+        self._conversations: dict[str, dict[str, Known]] = {}
+        self._by_key: dict[str, str] = {}
+        self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
+        self._files: dict[tuple[Any, ...], list[int]] = {}  # a file as it was imported -> the sessions it gave
+        self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not there yet
+        self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
+        self._taken: set[str] = set()
+        self._next_number: dict[str, int] = {}
+        self._own: dict[Path, bool] = {}  # folders of sources -> whether they are the folder itself
+        for session in scan.session_ids(manager.folder):
+            self._taken.add(session.lower())
+            self._note(session, metadata.read(manager.folder / f"{session}{metadata.SUFFIX}").values)
+
+    def _note(self, session: str, meta: Mapping[str, Any]) -> None:
+        origin = meta.get("imported_from")
+        if not isinstance(origin, dict) or not isinstance(origin.get("key"), str):
+            return
+        conversation = origin.get("conversation", origin["key"])
+        self._conversations.setdefault(str(conversation), {})[session] = Known(session)
+        self._by_key[origin["key"]] = session
+        if isinstance(origin.get("first"), str):
+            self._by_first.setdefault(origin["first"], []).append(session)
+        parent = origin.get("parent_key")
+        if isinstance(parent, str) and "forked_from" not in meta:
+            self._unlinked[session] = parent
+        self._note_caller(session, meta)
+        if self._is_whole(session, origin):
+            self._files.setdefault(provenance.file_of(origin), []).append(origin.get("of", 1))
+
+    def _is_whole(self, session: str, origin: Mapping[str, Any]) -> bool:
+        """False if the program was killed between a session's metadata and its messages."""
+        wanted = origin.get("bytes")
+        try:
+            size = os.stat(self._manager.folder / f"{session}.jsonl").st_size
+        except OSError:
+            return False
+        return isinstance(wanted, int) and size >= wanted
+
+    def _note_caller(self, session: str, meta: Mapping[str, Any]) -> None:
+        agent = meta.get("subagent_of")
+        if isinstance(agent, dict) and isinstance(agent.get("key"), str) and "session" not in agent:
+            self._uncalled[session] = agent["key"]
+
+    def is_own(self, source: Source) -> bool:
+        """True for a file of the folder itself: its sessions are there already."""
+        beside = source.path.parent
+        if beside not in self._own:
+            self._own[beside] = beside.resolve() == self._manager.folder.resolve()
+        return self._own[beside]
+
+    def is_unchanged(self, source: Source) -> bool:
+        """True if the file was imported as it is now, and every session it gave is still there, whole, or deleted."""
+        file = provenance.file_now(source)
+        if file is None or not (found := [*self._files.get(file, ()), *self.deleted.of_file(file)]):
+            return False
+        return len(found) >= int(found[0])
+
+    def deleted_of(self, source: Source) -> int:
+        """How many sessions that ``source`` gave were deleted here."""
+        file = provenance.file_now(source)
+        return len(self.deleted.of_file(file)) if file is not None else 0
+
+    def read(self, known: Known) -> Known:
+        """``known`` with its messages."""
+        if not known.is_read:
+            known.messages = list(self._open(known.id).messages)
+            known.ids = messages.identities(known.messages)
+            known.is_read = True
+        return known
+
+    def _open(self, session: str) -> Session:
+        if session in self._batch:
+            self._batch.write()
+        return self._manager.open(session)
+
+    def parents_of(self, imported: Imported) -> list[str]:
+        """The sessions that ``imported`` may have been forked from: those of the conversation it names."""
+        key = imported.parent_key
+        if key is None:
+            return []
+        found = list(self._conversations.get(key, ()))
+        if key in self._by_key and self._by_key[key] not in found:
+            found.append(self._by_key[key])
+        if not found and key.startswith("forkbook:"):
+            session = key.split(":", 2)[1]
+            found = [session] if session.lower() in self._taken and self._manager.exists(session) else []
+        return found
+
+    def nearest(self, sessions: Iterable[str], line: Sequence[str]) -> tuple[str, int] | None:
+        """The one of ``sessions`` that shares the longest start with ``line``, and how many messages that is."""
+        shared = [(common(self.read(Known(session)).ids, line), session) for session in sessions]
+        if not shared:
+            return None
+        longest = max(count for count, _ in shared)
+        return next(session for count, session in shared if count == longest), longest
+
+    def conversation(self, name: str) -> dict[str, Known]:
+        """The sessions that came from one conversation, by id; to be added to."""
+        return self._conversations.setdefault(name, {})
+
+    def starting_with(self, message_id: str, conversation: str) -> list[str]:
+        """The imported sessions whose first message is ``message_id``; not those that wait for ``conversation``."""
+        found = self._by_first.get(message_id, ())
+        return [one for one in found if self._unlinked.get(one) != conversation]
+
+    def bring_back(self, conversation: str) -> set[str]:
+        """Restore what was deleted of ``conversation``, as far as its ids are free, and say what came back."""
+        restored: set[str] = set()
+        for gone in self.deleted.of_conversation(conversation):
+            if self._dry_run:
+                continue
+            with contextlib.suppress(SessionError):
+                self._manager.restore(gone.session)
+                restored.add(gone.session)
+                self._taken.add(gone.session.lower())
+                self._note(gone.session, gone.meta)
+        self.deleted.forget(conversation)
+        return restored
+
+    # ------------------------------------------------------------ writing
+
+    def create(
+        self,
+        imported: Imported,
+        source: Source,
+        format: str,
+        parent: tuple[str, int] | None,
+        title: str | None,
+        *,
+        of: int,
+    ) -> str | None:
+        """A new session for ``imported``, one ``of`` several of its file; ``None`` in a dry run.
+
+        ``parent`` is its parent's id and how many messages they share. It is on disk after ``finish``.
+        """
+        if self._dry_run:
+            return None
+        lines = jsonl.encode_lines(_stored(imported.messages, keeps_as_is=imported.keeps_as_is))
+        origin = {**provenance.origin_of(imported, source, format), "of": of, "bytes": len(lines)}
+        values: dict[str, Any] = {
+            "title": title,
+            "tags": provenance.tags_of(imported.tags),
+            **provenance.created_of(imported),
+            **imported.meta,
+        }
+        self._name_caller(values)
+        if parent is not None:
+            values["forked_from"] = provenance.forked_from(parent, imported.messages)
+        elif imported.parent_key is not None:
+            origin["parent_key"] = imported.parent_key
+        session = self._new_id(provenance.base_id(imported, title))
+        meta = metadata.encode({"id": session, **values, "imported_from": origin})
+        self._batch.add(session, meta, lines)
+        self._by_key[imported.key] = session
+        self._note_caller(session, values)
+        if isinstance(origin.get("first"), str):
+            self._by_first.setdefault(origin["first"], []).append(session)
+        if parent is None and imported.parent_key is not None:
+            self._unlinked[session] = imported.parent_key
+        return session
+
+    def _name_caller(self, values: dict[str, Any]) -> None:
+        """A sub-agent whose caller is here already names its session; the others get it in ``finish``."""
+        agent = values.get("subagent_of")
+        if isinstance(agent, dict) and (caller := self._by_key.get(str(agent.get("key")))) is not None:
+            values["subagent_of"] = {**agent, "session": caller}
+
+    def _new_id(self, base: str) -> str:
+        """An id made of ``base`` that no session of the folder had when this import began, nor got since from it."""
+        while True:
+            number = self._next_number.get(base, 1)
+            self._next_number[base] = number + 1
+            session = base if number == 1 else f"{base[: names.MAX_ID - 8]}-{number}"
+            if session.lower() not in self._taken:
+                self._taken.add(session.lower())
+                return session
+
+    def extend(self, known: Known, added: Sequence[Message], source: Source, *, keeps_as_is: bool, of: int) -> None:
+        """Append ``added`` to an imported session, under its lock."""
+        if self._dry_run:
+            return
+        session = self._open(known.id)
+        hold = session.hold()
+        try:
+            if messages.identities(session.messages) != known.ids:
+                raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
+            path = self._manager.folder / f"{known.id}.jsonl"
+            stored = _stored(added, keeps_as_is=keeps_as_is)
+            if session.report.damaged:
+                _cut_what_is_written_again(path, jsonl.encode(stored[0]))
+            jsonl.append(path, stored, create=not path.exists())
+        finally:
+            hold.release()
+        self.remember(known.id, source, of=of, has_grown=True)
+
+    def remember(self, session: str, source: Source, *, of: int, has_grown: bool = False) -> None:
+        """Note in a session's metadata that ``source`` was imported as it is now, if it came from there."""
+        if self._dry_run or (stamp := provenance.stamp_of(source)) is None:
+            return
+        opened = self._open(session)
+        origin = opened.meta.get("imported_from")
+        if isinstance(origin, dict):
+            size, modified = stamp
+            path = str(source.label.absolute())
+            now = {"path": path, "size": size, "modified": modified, "of": of, "version_of_import": provenance.VERSION}
+            if {**origin, **now} != origin and (has_grown or path == origin.get("path")):
+                opened.update_meta({"imported_from": {**origin, **now}})
+
+    def finish(self) -> None:
+        """Write what waits; then give sessions their ``forked_from``, and sub-agents their caller, that came later.
+
+        One that is locked or gone is left for the next import.
+        """
+        if self._dry_run:
+            return
+        self._batch.write()
+        for session, key in list(self._uncalled.items()):
+            with contextlib.suppress(SessionError):
+                self._link_caller(session, key)
+        for session, key in list(self._unlinked.items()):
+            with contextlib.suppress(SessionError):
+                self._link_parent(session, key)
+
+    def _link_caller(self, session: str, key: str) -> None:
+        if (caller := self._by_key.get(key)) is not None:
+            child = self._manager.open(session)
+            child.update_meta({"subagent_of": {**child.meta["subagent_of"], "session": caller}})
+            del self._uncalled[session]
+
+    def _link_parent(self, session: str, key: str) -> None:
+        others = [one for one in self._conversations.get(key, ()) if one != session]
+        child = self._manager.open(session)
+        nearest = self.nearest(others, messages.identities(child.messages))
+        if nearest is not None:
+            if nearest[1] or "subagent_of" not in child.meta:
+                child.update_meta({"forked_from": provenance.forked_from(nearest, child.messages)})
+            del self._unlinked[session]
+
+
+def _cut_what_is_written_again(path: Path, line: bytes) -> None:
+    """Cut the torn end of ``path`` if it is the start of ``line``, which follows: an import was killed in it."""
+    raw = path.read_bytes()
+    torn = raw[raw.rfind(b"\n") + 1 :]
+    if torn and line.startswith(torn):
+        os.truncate(path, len(raw) - len(torn))
+
+
+def _stored(said: Sequence[Message], *, keeps_as_is: bool) -> Sequence[Message]:
+    if keeps_as_is:
+        return said
+    return [m if "timestamp" in m and "id" in m else messages.stamped(m) for m in said]

@@ -1,0 +1,167 @@
+"""Imported conversations → sessions of a folder: what is new is added, and nothing is ever overwritten.
+
+A conversation is known again by its key in ``imported_from``, its messages by their identities:
+
+* Every message is there already: nothing is written, whatever else the session holds.
+* The source has grown, and the session holds only what was imported: the new messages are appended. Of an answer that
+  was imported before it was complete, the rest is appended as a message of its own (the same id and ``+2``).
+* The source has grown, and the session was continued here: nothing is interleaved. A new session holds the source's
+  line, forked from the other where they part; from then on it is the one that grows.
+* A branch is a session that names its parent in ``forked_from``, whichever of the two was imported first.
+* What was deleted stays deleted, even if its source grows. Asked for it again, it comes back from the trash, with all
+  that was changed here; one that was purged is as if it had never been imported.
+
+A file whose size and time are those of its last import is not read again, unless a session it gave is gone or was cut
+short by a crash.
+
+Does not read sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sessions_lib import messages, names
+from sessions_lib.importers.adding.growth import in_parts, is_stand_in, what_is_new, whole_id
+from sessions_lib.importers.adding.store import Known, Store
+from sessions_lib.importers.imported import Imported, common
+from sessions_lib.importers.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one conversation: ``change`` is ``new``, ``grown``, ``parted``, ``unchanged``, ``restored`` (from
+    the trash) or ``deleted`` (here, before; it was left out).
+
+    ``session`` is its id (``None`` for what a dry run would make), ``added`` how many messages were written.
+    """
+
+    session: str | None
+    title: str
+    change: str
+    added: int
+    messages: int
+
+
+def put(store: Store, found: Sequence[Imported], source: Source, format: str, *, again: bool = False) -> list[Outcome]:
+    """Write what is new in ``found`` and say what became of each; ``again`` restores what was deleted of it."""
+    groups: dict[str, list[Imported]] = {}
+    for imported in found:
+        groups.setdefault(imported.conversation or imported.key, []).append(imported)
+    outcomes: list[Outcome] = []
+    for conversation, branches in groups.items():
+        restored = store.bring_back(conversation) if again else set()
+        known = store.conversation(conversation)
+        outcomes += _Merge(store, known, branches, source, format, len(found), restored).run()
+    return outcomes
+
+
+class _Merge:
+    """One conversation of a source against the sessions that came from it before."""
+
+    def __init__(
+        self,
+        store: Store,
+        known: dict[str, Known],
+        branches: list[Imported],
+        source: Source,
+        format: str,
+        of: int,
+        restored: set[str],
+    ) -> None:
+        self._store, self._source, self._format, self._of = store, source, format, of
+        self._restored = restored
+        self._branches = branches
+        self._known = known
+        self._before = [store.read(one) for one in known.values()]
+        self._lines = [messages.identities(branch.messages) for branch in branches]
+        self._of_source = {one for line in self._lines for one in line} if known else set()
+        self._used: set[str] = set()
+        self._holding: dict[str, list[Known]] = {}
+        for one in self._before:
+            for message_id in one.ids:
+                self._holding.setdefault(message_id, []).append(one)
+
+    def run(self) -> list[Outcome]:
+        """Place every line, the main one first."""
+        outcomes = [self._place(branch, line) for branch, line in zip(self._branches, self._lines, strict=True)]
+        for one in self._known.values():
+            one.forget()  # an import of a whole folder holds one file's messages at a time
+        return outcomes
+
+    def _place(self, branch: Imported, line: list[str]) -> Outcome:
+        title = branch.title or names.title_from(messages.first_prompt(branch.messages)) or branch.key
+        covering = self._covering(branch, line)
+        known = covering or self._grown_from(line)
+        if known is None:
+            if self._store.deleted.has(branch.conversation or branch.key, branch.key, line):
+                return Outcome(None, title, "deleted", 0, len(line))
+            return self._add(branch, line, title)
+        self._used.add(known.id)
+        added = what_is_new(known.messages, known.ids, branch.messages, line)
+        if not added:
+            self._store.remember(known.id, self._source, of=self._of)
+            return Outcome(known.id, title, "restored" if known.id in self._restored else "unchanged", 0, len(line))
+        if covering is not None and not self._is_pure(known):
+            # A rest of an answer cannot be put where it belongs behind what was said here since.
+            return Outcome(known.id, title, "unchanged", 0, len(line))
+        self._store.extend(known, added, self._source, keeps_as_is=branch.keeps_as_is, of=self._of)
+        return Outcome(known.id, title, "grown", len(added), len(line))
+
+    def _covering(self, branch: Imported, line: list[str]) -> Known | None:
+        """A session that holds every message of ``line``; where ids are only hashes, each covers one line."""
+        found = self._holding.get(line[-1], [])
+        if found:
+            wanted = set(line)
+            found = [one for one in found if wanted <= set(one.ids)]
+        if branch.keeps_as_is:
+            found = [one for one in found if one.id not in self._used]
+        return min(found, key=lambda one: (one.id in self._used, len(one.ids)), default=None)
+
+    def _is_pure(self, known: Known) -> bool:
+        ours = set(_stand_ins(known)) | self._of_source
+        return all(whole_id(one) in ours for one in known.ids)
+
+    def _grown_from(self, line: list[str]) -> Known | None:
+        """The longest session that holds a start of ``line`` (perhaps none of it: a crash) and nothing else."""
+        found: list[tuple[int, Known]] = []
+        for one in self._before:
+            gone = set(_stand_ins(one)) - self._of_source
+            start = [i for i in one.ids if i not in gone and (whole_id(i) == i or i in self._of_source)]
+            if one.id not in self._used and start == line[: len(start)] and self._is_pure(one):
+                found.append((len(start), one))
+        return max(found, key=lambda pair: pair[0])[1] if found else None
+
+    def _parent(self, branch: Imported, line: list[str]) -> tuple[str, int] | None:
+        """The session ``branch`` parts from, and after how many messages."""
+        found = self._store.nearest(self._store.parents_of(branch), line)
+        if found is None and branch.parent_key is None and not branch.keeps_as_is:
+            # A copy that names no parent: the sessions that start with the same message.
+            others = [one for one in self._store.starting_with(line[0], branch.conversation) if one not in self._known]
+            found = self._store.nearest(others, line)
+        return found if found is None or found[1] or "subagent_of" not in branch.meta else None
+
+    def _add(self, branch: Imported, line: list[str], title: str) -> Outcome:
+        stored = in_parts(branch.messages, [(one.messages, one.ids) for one in self._before])
+        if stored is not None:
+            branch = replace(branch, messages=stored)
+            line = messages.identities(stored)
+        parent = self._parent(branch, line)
+        continued = max(self._before, key=lambda one: common(one.ids, line), default=None)
+        change = "new"
+        if continued is not None and not branch.keeps_as_is and (shared := common(continued.ids, line)):
+            change = "new" if branch.parent_key else "parted"
+            if parent is None or shared >= parent[1]:
+                parent = (continued.id, shared)
+        own_title = branch.title
+        if (parent is not None and branch.parent_key is None) or branch.shared:
+            own_title = f"{names.one_line(title)} · from message {parent[1] if parent else branch.shared}"
+        made = self._store.create(branch, self._source, self._format, parent, own_title, of=self._of)
+        if made is not None:
+            self._known[made] = Known(made, line, branch.messages, True)
+        return Outcome(made, own_title or title, change, len(line), len(line))
+
+
+def _stand_ins(known: Known) -> list[str]:
+    return [i for message, i in zip(known.messages, known.ids, strict=True) if is_stand_in(message)]

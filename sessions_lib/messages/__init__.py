@@ -1,0 +1,41 @@
+"""What was said: messages, their content, tool calls and usage; pure functions over the Chat Completions dict."""
+
+from __future__ import annotations
+
+from sessions_lib.messages.message import (
+    SENT_ROLES,
+    awaits_answer,
+    chained,
+    clean,
+    content_key,
+    effective_times,
+    first_prompt,
+    for_request,
+    has_id,
+    identities,
+    identity,
+    is_message,
+    new_id,
+    stamped,
+    turn_count,
+    turns,
+)
+
+__all__ = [
+    "SENT_ROLES",
+    "awaits_answer",
+    "chained",
+    "clean",
+    "content_key",
+    "effective_times",
+    "first_prompt",
+    "for_request",
+    "has_id",
+    "identities",
+    "identity",
+    "is_message",
+    "new_id",
+    "stamped",
+    "turn_count",
+    "turns",
+]

@@ -1,0 +1,96 @@
+"""A folder of sessions: which ids are taken, how a new one is claimed, who may look inside.
+
+An id is claimed by making ``ID.meta.json`` where there is none: of two who want one id, one gets it. Whoever makes a
+session also clears what killed writers left: hidden copies that never got their name.
+
+Does not read sessions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import names
+from sessions_lib.errors import SessionExists, StorageError
+from sessions_lib.store.folder import disk, metadata
+
+SUFFIX = ".jsonl"
+_LEFT_S = 3600.0  # nobody writes one file for an hour
+_UNFINISHED = re.compile(r"\..+(\.jsonl|\.meta\.json)\.\d+\.[0-9a-f]{8}\.tmp\Z")  # as ``disk.sibling`` names them
+
+
+def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], *, number_title: bool = False) -> str:
+    """Make ``ID.meta.json`` for a new session and return its id: exactly ``wanted``, else one made of ``base``.
+
+    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike. ``number_title``
+    gives a title the number that made the id unique.
+    """
+    make_folder(folder)
+    clear_unfinished(folder)
+    while True:
+        taken = ids_in(folder, lower=True)
+        if wanted is not None and names.check_id(wanted).lower() in taken:
+            raise SessionExists(wanted)
+        new_id = wanted or names.unique_id(base, taken)
+        values = {"id": new_id, **meta}
+        if number_title and new_id != (wanted or base):
+            values["title"] = f"{meta['title']} ({new_id.rsplit('-', 1)[-1]})"
+        try:
+            disk.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
+        except FileExistsError as error:
+            if wanted is not None:
+                raise SessionExists(wanted) from error
+            continue
+        return new_id
+
+
+def ids_in(folder: Path, *, lower: bool = False) -> set[str]:
+    """The ids that have a file in ``folder``."""
+    found = {
+        name.removesuffix(suffix)
+        for name in _names_in(folder)
+        for suffix in (SUFFIX, metadata.SUFFIX)
+        if name.endswith(suffix)
+    }
+    return {name.lower() if lower else name for name in found if names.is_id(name)}
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StorageError(folder, f"cannot be read ({error.strerror or error})") from error
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Delete the hidden files of writers that were killed before they gave them a name, an hour after they died.
+
+    What they held is whole in the file that was to be replaced or copied: nothing that was said is in them alone.
+    """
+    for name in _names_in(folder):
+        if name.endswith(".tmp") and _UNFINISHED.match(name):
+            path = folder / name
+            with suppress(OSError):  # cleared by somebody else, or not ours to clear
+                state = os.lstat(path)
+                if stat.S_ISREG(state.st_mode) and state.st_mtime < time.time() - _LEFT_S:
+                    os.unlink(path)
+
+
+def make_folder(folder: Path) -> None:
+    """Make ``folder`` for its owner alone (0700); one that is there and empty is closed to others too."""
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077 and not any(os.scandir(folder)):
+            folder.chmod(0o700)
+    except OSError as error:
+        raise StorageError(folder, f"cannot be used as the folder of sessions ({error.strerror or error})") from error

@@ -1,0 +1,285 @@
+r"""Bytes ↔ lines: append one line, read lines with a report of damage, read the end, copy a prefix.
+
+The format, version 1. A session file is UTF-8; every line is one JSON object and ends in ``\n``; an object with a
+string ``role`` is a message, anything else is a damaged line. We write compact JSON with U+2028, U+2029 and U+0085
+escaped (the seeds' ``splitlines`` breaks on them), a lone surrogate as U+FFFD, NaN and infinity as ``null``.
+
+Reading never writes, and a damaged line never costs another one:
+
+* empty lines, a byte-order mark and ``\r\n`` are no damage; a last line that is whole but has no newline is a message;
+* two objects glued on one line are both read, and so is a message glued behind a torn one;
+* an undecodable byte is read as U+FFFD, a run of NUL bytes before an object is passed over: both are reported;
+* a last line that is unfinished is ``torn``: somebody may be writing it at this moment.
+
+Writing: one ``write()`` of whole lines, then ``fdatasync`` (and the folder, when the file is new). A torn last line is
+ended first. If the disk refuses, the file is cut back to its previous size and ``StorageError`` tells the caller.
+
+Does not know chat, metadata or locks: callers hold the session's lock while they append.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from array import array
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sessions_lib.errors import InvalidMessage
+from sessions_lib.messages import clean
+from sessions_lib.messages.content import Message
+from sessions_lib.store.folder import disk
+from sessions_lib.store.folder.damage import DamagedLine as DamagedLine
+from sessions_lib.store.folder.damage import Line as Line
+from sessions_lib.store.folder.damage import decode as decode
+from sessions_lib.store.folder.damage import parse_line as parse_line
+from sessions_lib.store.folder.disk import BLOCK as BLOCK
+
+MANY = 10_000  # new objects, after which walking all of them is felt
+
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder()
+_OPENS, _CLOSES = b"{}"
+_ESCAPED = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
+
+
+@dataclass(slots=True)
+class Lines:
+    """A file as read: its messages in order, what was damaged, and where each message ends.
+
+    ``ends[i]`` is the size in bytes of the prefix that holds messages 0 to i; ``line_numbers[i]`` is i's line.
+    ``glued`` are lines that held several objects, all read.
+    """
+
+    messages: list[Message] = field(default_factory=list)
+    damaged: list[DamagedLine] = field(default_factory=list)
+    glued: list[DamagedLine] = field(default_factory=list)
+    ends: array[int] = field(default_factory=lambda: array("q"))
+    line_numbers: array[int] = field(default_factory=lambda: array("q"))
+    size: int = 0
+    line_count: int = 0
+
+    @property
+    def is_torn(self) -> bool:
+        """True if the last line is unfinished."""
+        return bool(self.damaged) and self.damaged[-1].kind == "torn"
+
+
+def encode(record: Any) -> bytes:
+    """``record`` as one line without its newline; ``InvalidMessage`` if it holds what JSON cannot.
+
+    >>> encode({"role": "user", "content": "a\\u2028b"})
+    b'{"role":"user","content":"a\\\\u2028b"}'
+    """
+    try:
+        try:
+            line = _encoder.encode(record)
+        except UnicodeEncodeError:
+            line = _encoder.encode(clean(record))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise InvalidMessage(
+            f"This message cannot be stored as JSON: {error}. Give texts, numbers and lists."
+        ) from error
+    return _escaped(line)
+
+
+def encode_lines(records: Sequence[Any]) -> bytes:
+    """``records`` as lines with their newlines."""
+    return b"".join([encode(record) + b"\n" for record in records])
+
+
+def _escaped(line: bytes) -> bytes:
+    if line.isascii():  # most are, and it is found out at memory speed
+        return line
+    for raw, escape in _ESCAPED:
+        if raw in line:
+            line = line.replace(raw, escape)
+    return line
+
+
+def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """``(offset, bytes)`` blocks that end at a newline, but for the last one; memory is one block and one line."""
+    offset, position = start, start
+    stop = os.fstat(descriptor).st_size if stop is None else stop  # what is added from now on is for the next reading
+    rest: list[bytes] = []
+    while True:
+        want = min(BLOCK, stop - position)
+        block = os.pread(descriptor, want, position) if want > 0 else b""
+        position += len(block)
+        if not block:
+            if rest:
+                whole, rest = b"".join(rest), []
+                yield offset, whole
+            return
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            rest.append(block)
+            continue
+        rest.append(block[:cut])
+        whole = b"".join(rest) if len(rest) > 1 else rest[0]
+        rest = [block[cut:]] if cut < len(block) else []  # before the caller goes on: a line may be a gigabyte
+        yield offset, whole
+        offset += len(whole)
+
+
+def lines_of(block: bytes, offset: int, number: int, is_end: bool) -> Iterator[tuple[int, Line | None]]:
+    """The lines of one block at byte ``offset``, as ``(number, line)`` from ``number`` on; a blank line is ``None``."""
+    start = 0
+    while start < len(block):
+        cut = block.find(b"\n", start) + 1 or len(block)
+        yield number, parse_line(block[start:cut], number, offset + start, is_end and cut == len(block))
+        start, number = cut, number + 1
+
+
+@contextmanager
+def without_gc() -> Iterator[None]:
+    """The garbage collector rests while many records are read, and takes what is new for old afterwards."""
+    # Thousands of new dicts make the collector walk all of them again and again: 1.4 times the time at 95 MB.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            # After a few records the collector may walk as ever; and what somebody froze is not to thaw.
+            if gc.get_count()[0] > MANY and not gc.get_freeze_count():
+                gc.freeze()  # all objects become permanent,
+                gc.unfreeze()  # and then old ones: nothing is left to walk as soon as the collector is back
+            gc.enable()
+
+
+def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = None) -> Lines:
+    """Every message of ``path`` from byte ``start`` on, with a report of damage; ``OSError`` if it cannot be read.
+
+    ``start`` must be the start of a line, ``line_number`` its number. Offsets count from the file's start. ``stop`` is
+    the byte to end before, if not at the end of the file.
+    """
+    lines = Lines(size=start, line_count=line_number - 1)
+    descriptor = disk.open_to_read(path)
+    try:
+        with without_gc():
+            for offset, block in raw_blocks(descriptor, start, stop):
+                _read_block(lines, offset, block)
+    finally:
+        os.close(descriptor)
+    return lines
+
+
+def _read_block(lines: Lines, offset: int, block: bytes) -> None:
+    ends = line_ends(block)
+    if (records := _messages_in(block, ends)) is not None:
+        lines.ends.extend([offset + end for end in ends])
+        lines.line_numbers.extend(range(lines.line_count + 1, lines.line_count + 1 + len(ends)))
+        lines.messages += records
+    else:
+        for _, line in lines_of(block, offset, lines.line_count + 1, is_end=not block.endswith(b"\n")):
+            if line is not None:
+                _take(lines, line)
+    lines.line_count += len(ends)
+    lines.size = offset + len(block)
+
+
+def _messages_in(block: bytes, ends: Sequence[int]) -> list[Message] | None:
+    """The messages of a block, at the decoder's speed; ``None`` if it is not one message on each of its lines."""
+    try:
+        records: list[Message] = _decoder.decode_lines(block)
+        are_messages = {type(record["role"]) for record in records} <= {str}
+    except (KeyError, TypeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
+        return None
+    return records if are_messages and is_one_a_line(block, ends, len(records)) else None
+
+
+def line_ends(block: bytes) -> list[int]:
+    """Where each line of ``block`` ends: behind its newline, the last one perhaps without."""
+    ends, end = [], 0
+    while end := block.find(b"\n", end) + 1:
+        ends.append(end)
+    if not block.endswith(b"\n"):
+        ends.append(len(block))
+    return ends
+
+
+def is_one_a_line(block: bytes, ends: Sequence[int], values: int) -> bool:
+    """True if each line, ending at ``ends``, holds one of the ``values`` objects that were decoded from ``block``.
+
+    The decoder takes two values on a line, none on another, and one over two. Inside a value no ``}`` is followed by a
+    ``{`` on the next line, so where every line break stands between these two, it stands between two values.
+    """
+    if len(ends) != values or not block.startswith(b"{"):
+        return False
+    return all(
+        block[end] == _OPENS and (block[end - 2] == _CLOSES or block[end - 3 : end - 1] == b"}\r") for end in ends[:-1]
+    )
+
+
+def _take(lines: Lines, line: Line) -> None:
+    lines.messages += line.records
+    lines.ends.extend(line.ends)
+    lines.line_numbers.extend([line.number] * len(line.records))
+    if line.damage is not None:
+        (lines.glued if line.damage.kind == "glued" else lines.damaged).append(line.damage)
+
+
+def iterate(path: Path, start: int = 0, line_number: int = 1) -> Iterator[Line]:
+    """The lines of ``path`` from byte ``start`` on, one at a time, blank ones left out; memory is one block."""
+    descriptor = disk.open_to_read(path)
+    try:
+        for offset, block in raw_blocks(descriptor, start):
+            for _, line in lines_of(block, offset, line_number, is_end=not block.endswith(b"\n")):
+                if line is not None:
+                    yield line
+            line_number += block.count(b"\n")
+    finally:
+        os.close(descriptor)
+
+
+def raw_lines(path: Path, numbers: Collection[int]) -> dict[int, bytes]:
+    """The bytes of the lines ``numbers`` (from 1) as they stand in the file, without their newlines."""
+    found: dict[int, bytes] = {}
+    last = max(numbers, default=0)
+    with open(path, "rb") as file:
+        for number, line in enumerate(islice(file, last), start=1):
+            if number in numbers:
+                found[number] = line.removesuffix(b"\n")
+    return found
+
+
+def tail(path: Path, count: int) -> list[Message]:
+    """The last ``count`` messages of ``path``; reads only the end of the file, however long it is."""
+    descriptor = disk.open_to_read(path)
+    try:
+        position = os.fstat(descriptor).st_size
+        found: list[Message] = []
+        rest = b""
+        while position > 0 and len(found) < count:
+            size = min(BLOCK // 8, position)
+            position -= size
+            block = os.pread(descriptor, size, position) + rest
+            cut = 0 if position == 0 else block.find(b"\n") + 1
+            if position and not cut:
+                rest = block
+                continue
+            rest = block[:cut]
+            whole = block[cut:]
+            records = _messages_in(whole, line_ends(whole))
+            if records is None:
+                records = [m for _, line in lines_of(whole, 0, 1, is_end=True) if line for m in line.records]
+            found = records + found
+        return found[-count:] if count else []
+    finally:
+        os.close(descriptor)
+
+
+def append(path: Path, records: Sequence[Any], *, create: bool = False) -> int:
+    """Add each of ``records`` as a line in one write, on disk when it returns; the file's new size in bytes.
+
+    A torn last line is ended first, so a record never joins it. ``create`` makes a missing file (0600), else
+    ``FileNotFoundError``. If the disk refuses, the file keeps its previous size and ``StorageError`` is raised.
+    """
+    return disk.append(path, encode_lines(records), create=create)

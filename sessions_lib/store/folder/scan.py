@@ -1,0 +1,323 @@
+"""The plain scan of a folder: what is in it, and what a query finds. The truth that every faster answer must equal.
+
+A session is a regular file ``ID.jsonl`` or ``ID.meta.json`` (or both) whose stem is a valid id. Links, directories,
+sockets, backups and names that are no id are not sessions. A file that cannot be read costs its own row a mark
+(``SessionInfo.fault``), nobody else anything.
+
+* **Last active** is the time of the last message that has one (a message without a time has that of its turn); in a
+  session where none has, when it was created; where that is unknown too, the file time of its messages. Titles, tags
+  and forks never change it. Copied messages keep their times.
+* **Order** is newest first: by last active, sessions without any time last, equal times by id. Hits: by the time of
+  their message (without one, of their session), then by session, then the later message first.
+
+Reads every file at every call. Does not write, and keeps nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+from sessions_lib import messages, names, query
+from sessions_lib.errors import SessionError, StorageError
+from sessions_lib.messages import content, usage
+from sessions_lib.messages import tool_calls as calls
+from sessions_lib.query import Query, Range
+from sessions_lib.store.folder import jsonl, metadata
+
+MESSAGES = ".jsonl"
+METADATA = metadata.SUFFIX
+NEVER = datetime(1, 1, 1, tzinfo=UTC)
+NOTHING = usage.Totals()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One session in a list; ``own`` is what was written in it, ``inherited`` how many messages it copied.
+
+    ``title`` is the display title: the one given, else taken from the first prompt, else the id. ``models`` and
+    ``tools`` are in order of first use. ``errors`` are tool results that say they failed. Unknown tokens are ``None``.
+    ``fault`` says why the messages or the metadata could not be read, where they could not.
+    """
+
+    id: str
+    title: str
+    tags: tuple[str, ...] = ()
+    messages: int = 0
+    turns: int = 0
+    own_messages: int = 0
+    created: datetime | None = None
+    last_active: datetime | None = None
+    models: tuple[str, ...] = ()
+    parent: str | None = None
+    inherited: int = 0
+    tokens: usage.Totals = NOTHING
+    own_tokens: usage.Totals = NOTHING
+    tool_calls: int = 0
+    errors: int = 0
+    damaged: int = 0
+    unanswered: int = 0
+    size_bytes: int = 0
+    meta: dict[str, Any] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    fault: str | None = None
+
+    @property
+    def has_title(self) -> bool:
+        """True if the title was given, not derived from the first prompt."""
+        return bool(given_title(self.meta))
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One place a query found: ``message`` is its index, ``None`` where title, tags or the session itself match.
+
+    ``marks`` are the half-open ranges of ``snippet`` that match. ``when`` is the time of the message, or the last
+    activity of the session.
+    """
+
+    session: str
+    message: int | None
+    snippet: str
+    role: str
+    when: datetime | None
+    marks: tuple[Range, ...] = ()
+
+
+def given_title(meta: Mapping[str, Any]) -> str:
+    """The title in ``meta``, or ``""``."""
+    return (metadata.Metadata(meta).title or "").strip()
+
+
+def display_title(session: str, meta: Mapping[str, Any], prompt: str) -> str:
+    """What a session is called: its title, else one made of its first prompt, else its id."""
+    return given_title(meta) or names.title_from(prompt) or session
+
+
+def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tags in ``meta``, each once, upper and lower case alike."""
+    return tuple({metadata.tag_key(tag): tag for tag in reversed(metadata.Metadata(meta).tags)}.values())[::-1]
+
+
+def session_ids(folder: Path) -> list[str]:
+    """The ids of all sessions of ``folder``, sorted; a folder that is not there has none."""
+    found = set()
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                stem = stem_of(entry.name)
+                if stem and names.is_id(stem) and entry.is_file(follow_symlinks=False):
+                    found.add(stem)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StorageError(folder, f"cannot be read as a folder of sessions ({error.strerror or error})") from error
+    return sorted(found)
+
+
+def stem_of(name: str) -> str:
+    """The part of a file name that would be the session's id; ``""`` if it is not a session's file."""
+    ending = METADATA if name.endswith(METADATA) else MESSAGES
+    return name[: -len(ending)] if name.endswith(ending) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """One session as read: its messages, when each was said, its metadata, its row."""
+
+    info: SessionInfo
+    messages: Sequence[content.Message]
+    times: Sequence[datetime | None]
+
+
+def read(folder: Path, session: str) -> Contents:
+    """One session of ``folder``, read whole; what cannot be read is empty and named in ``info.fault``."""
+    found = metadata.read(folder / f"{session}{METADATA}")
+    lines, fault = jsonl.Lines(), found.fault and f"the metadata {found.fault}"
+    try:
+        lines = jsonl.read(folder / f"{session}{MESSAGES}")
+    except FileNotFoundError:
+        pass
+    except (OSError, SessionError) as error:
+        fault = unreadable(error)
+    moments = messages.effective_times(lines.messages)
+    info = _info(folder, session, lines, moments, dict(found.values))
+    return Contents(replace(info, fault=fault), lines.messages, moments)
+
+
+def unreadable(error: OSError | SessionError) -> str:
+    """Why the messages of a session could not be read, for its row."""
+    return f"the messages cannot be read ({getattr(error, 'strerror', None) or error})"
+
+
+def _info(
+    folder: Path, session: str, lines: jsonl.Lines, moments: list[datetime | None], meta: dict[str, Any]
+) -> SessionInfo:
+    said = lines.messages
+    origin = metadata.Metadata(meta)
+    inherited = min(origin.inherited, len(said))
+    paired = calls.pair(said)
+    created = origin.created or next((moment for moment in moments if moment), None)
+    models = [m["model"] for m in said if m.get("role") == "assistant" and isinstance(m.get("model"), str)]
+    return SessionInfo(
+        id=session,
+        title=display_title(session, meta, messages.first_prompt(said)),
+        tags=tags_of(meta),
+        messages=len(said),
+        turns=messages.turn_count(said),
+        own_messages=len(said) - inherited,
+        created=created,
+        last_active=next((moment for moment in reversed(moments) if moment), created) or file_time(folder, session),
+        models=tuple(dict.fromkeys(filter(None, models))),
+        parent=origin.parent,
+        inherited=inherited,
+        tokens=usage.total(said),
+        own_tokens=usage.total(said[inherited:]),
+        tool_calls=len(paired.steps),
+        errors=sum(message.get("role") == "tool" and bool(message.get("is_error")) for message in said),
+        damaged=len(lines.damaged),
+        unanswered=len(paired.unanswered),
+        size_bytes=lines.size,
+        meta=meta,
+        tools=tuple(dict.fromkeys(step.call.name for step in paired.steps if step.call.name)),
+    )
+
+
+def file_time(folder: Path, session: str) -> datetime | None:
+    """The file time of a session's messages."""
+    try:
+        return datetime.fromtimestamp(int(os.lstat(folder / f"{session}{MESSAGES}").st_mtime), UTC)
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+def info(folder: Path, session: str) -> SessionInfo:
+    """One session's row."""
+    return read(folder, session).info
+
+
+def scan(folder: Path) -> list[SessionInfo]:
+    """All sessions of ``folder``, newest first."""
+    return newest_first([info(folder, session) for session in session_ids(folder)])
+
+
+def newest_first(rows: list[SessionInfo]) -> list[SessionInfo]:
+    """``rows`` by last active, the latest first; without any time last; equal times by id."""
+    return sorted(sorted(rows, key=lambda row: row.id), key=lambda row: row.last_active or NEVER, reverse=True)
+
+
+def passes(asked: Query, row: SessionInfo) -> bool:
+    """True if the session passes the part of the query that is about sessions."""
+    if (asked.is_fork and row.parent is None) or (asked.not_fork and row.parent is not None):
+        return False
+    if (asked.has_error and not row.errors) or (asked.has_damage and not (row.damaged or row.fault)):
+        return False
+    if asked.untagged and row.tags:
+        return False
+    return (
+        all(any(query.name_matches(wanted, tag) for tag in row.tags) for wanted in asked.tags)
+        and (not asked.any_tags or any(query.name_matches(w, tag) for w in asked.any_tags for tag in row.tags))
+        and not any(query.name_matches(unwanted, tag) for unwanted in asked.not_tags for tag in row.tags)
+        and all(any(query.name_matches(wanted, tool) for tool in row.tools) for wanted in asked.tools)
+        and (not asked.models or any(query.name_matches(m, model) for m in asked.models for model in row.models))
+        and (not asked.verdicts or any(query.name_matches(v, verdict(row.meta)) for v in asked.verdicts))
+    )
+
+
+def verdict(meta: Mapping[str, Any]) -> str:
+    """The verdict in ``meta`` as a name, or ``""``."""
+    given = meta.get("verdict")
+    if isinstance(given, Mapping):
+        given = given.get("verdict") or given.get("name")
+    return given if isinstance(given, str) else ""
+
+
+def title_text(row: SessionInfo) -> str:
+    """What a search looks at beside the messages: the title that was given, and the tags."""
+    return "\n".join(filter(None, (given_title(row.meta), *row.tags)))
+
+
+def search(folder: Path, asked: Query, limit: int | None = None) -> list[Hit]:
+    """What ``asked`` finds in ``folder``, newest first: every message, and each title or tags that match.
+
+    A query about sessions and days only (no word) finds one hit a session: its newest message that passes, or the
+    session itself.
+    """
+    if asked.is_blank:
+        return []
+    found = [hit for session in session_ids(folder) for hit in hits_in(asked, read(folder, session))]
+    return hits_newest_first(found)[:limit]
+
+
+def hits_newest_first(found: list[Hit]) -> list[Hit]:
+    """``found`` in the order of this module's docstring."""
+    found = sorted(found, key=lambda hit: (hit.session, hit.message is not None, -(hit.message or 0)))
+    return sorted(found, key=lambda hit: hit.when or NEVER, reverse=True)
+
+
+def hits_in(asked: Query, session: Contents) -> Iterator[Hit]:
+    """What ``asked`` finds in one session, in no order that counts."""
+    row = session.info
+    if not passes(asked, row):
+        return
+    if (hit := title_hit(asked, row, session.times)) is not None:
+        yield hit
+    if not asked.asks_about_messages:
+        return
+    for index in range(len(session.messages) - 1, -1, -1):
+        message, when = session.messages[index], session.times[index]
+        if query.match(asked, message, when or row.last_active):
+            yield message_hit(asked, row, index, message, when)
+            if not asked.needles:
+                return
+
+
+def message_hit(asked: Query, row: SessionInfo, index: int, message: content.Message, when: datetime | None) -> Hit:
+    """The hit for a message that matches; ``when`` its own time, if it has one."""
+    piece = query.snippet(content.searchable(message), asked)
+    return Hit(row.id, index, piece.text, str(message.get("role")), when or row.last_active, piece.marks)
+
+
+def title_hit(asked: Query, row: SessionInfo, moments: Sequence[datetime | None]) -> Hit | None:
+    """The hit for the session itself: its title or tags hold all that is looked for, or no message is asked about.
+
+    A query for roles is about messages only; with days, one of the session's messages has to be of them.
+    """
+    if asked.roles or (asked.asks_about_messages and not asked.needles):
+        return None
+    text = title_text(row)
+    if not query.text_matches(asked, text):
+        return None
+    asks_days = asked.since is not None or asked.until is not None
+    if asks_days and not any(query.time_matches(asked, moment or row.last_active) for moment in moments):
+        return None
+    piece = query.snippet(text or row.title, asked)
+    return Hit(row.id, None, piece.text, "", row.last_active, piece.marks)
+
+
+def active_on(folder: Path, day: date, zone: tzinfo | None = None) -> list[SessionInfo]:
+    """The sessions with a message of ``day`` in ``zone`` (default: this machine's), newest first."""
+    since, until = query.day_bounds(day, zone)
+    wanted = replace(Query(), since=since, until=until)
+    found = []
+    for session in session_ids(folder):
+        one = read(folder, session)
+        moments = one.times or [one.info.last_active]
+        if any(query.time_matches(wanted, moment or one.info.last_active) for moment in moments):
+            found.append(one.info)
+    return newest_first(found)
+
+
+def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
+    """How many of ``rows`` wear each tag, the most worn first; tags that differ by case only are one."""
+    spelled: dict[str, set[str]] = {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        for tag in row.tags:
+            spelled.setdefault(metadata.tag_key(tag), set()).add(tag)
+            counts[metadata.tag_key(tag)] = counts.get(metadata.tag_key(tag), 0) + 1
+    return {min(spelled[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}

@@ -1,0 +1,169 @@
+"""Answers put together from chunks: what real servers do to tool calls, and chunks no server should send."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions_lib import messages
+from sessions_lib.agent.streaming import Answer
+from tests.model_server import chunk, problems
+
+END = chunk({}, "tool_calls")
+
+
+def delta(arguments: Any = None, name: str | None = None, call_id: str | None = None, index: Any = None) -> Any:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    found: dict[str, Any] = {"function": function}
+    if index is not None:
+        found["index"] = index
+    if call_id is not None:
+        found["id"] = call_id
+    return chunk({"tool_calls": [found]})
+
+
+def calls(*chunks: Any) -> list[tuple[str, str, str]]:
+    answer = Answer()
+    for one in chunks:
+        answer.add(one)
+    return [
+        (call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in answer.message().get("tool_calls", [])
+    ]
+
+
+EMBER, GULL = '{"port":"Ember"}', '{"port":"Gull"}'
+
+
+def test_the_id_may_come_in_the_first_delta_only() -> None:
+    assert calls(
+        delta("", "tide", "c1", 0),
+        delta('{"port":', index=0),
+        delta('"Ember"}', index=0),
+        delta(GULL, "tide", "c2", 1),
+        END,
+    ) == [("c1", "tide", EMBER), ("c2", "tide", GULL)]
+
+
+def test_the_deltas_of_parallel_calls_may_be_interleaved() -> None:
+    assert calls(
+        delta("", "tide", "c1", 0),
+        delta("", "tide", "c2", 1),
+        delta('{"port":', index=0),
+        delta('{"port":', index=1),
+        delta('"Gull"}', index=1),
+        delta('"Ember"}', index=0),
+        END,
+    ) == [("c1", "tide", EMBER), ("c2", "tide", GULL)]
+
+
+@pytest.mark.parametrize("no_id", [None, ""])
+def test_calls_without_ids_get_different_ones(no_id: str | None) -> None:
+    first, second = calls(delta(EMBER, "tide", no_id, 0), delta(GULL, "tide", no_id, 1), END)
+
+    assert (first[1:], second[1:]) == (("tide", EMBER), ("tide", GULL))
+    assert len({"", first[0], second[0]}) == 3
+
+
+def test_calls_with_one_id_get_different_ones() -> None:
+    first, second = calls(delta(EMBER, "tide", "c", 0), delta(GULL, "tide", "c", 1), END)
+
+    assert first == ("c", "tide", EMBER)
+    assert second[0] not in ("", "c")
+
+
+def test_without_an_index_a_known_id_or_the_last_call_takes_the_rest() -> None:
+    assert calls(
+        delta('{"port":', "tide", "c1"),
+        delta('"Ember"}'),
+        delta('{"port":', "tide", "c2"),
+        delta('"Gull"}', call_id="c2"),
+        END,
+    ) == [("c1", "tide", EMBER), ("c2", "tide", GULL)]
+
+
+def test_one_index_for_all_with_different_ids_is_several_calls() -> None:
+    assert calls(delta('{"port":', "tide", "c1", 0), delta('"Ember"}', index=0), delta(GULL, "tide", "c2", 0), END) == [
+        ("c1", "tide", EMBER),
+        ("c2", "tide", GULL),
+    ]
+
+
+def test_one_index_for_all_without_ids_is_several_calls_where_the_arguments_were_complete() -> None:
+    assert [call[1:] for call in calls(delta(EMBER, "tide", index=0), delta(GULL, "tide", index=0), END)] == [
+        ("tide", EMBER),
+        ("tide", GULL),
+    ]
+
+
+def test_no_index_and_no_id_are_several_calls_where_each_is_named() -> None:
+    assert [call[1:] for call in calls(delta(EMBER, "tide"), delta(GULL, "tide"), END)] == [
+        ("tide", EMBER),
+        ("tide", GULL),
+    ]
+
+
+def test_a_name_that_is_repeated_in_every_delta_is_one_call() -> None:
+    assert calls(
+        delta('{"port":', "tide", "c1", 0), delta('"Ember"}', "tide", "c1", 0), delta("", "tide", "c1", 0), END
+    ) == [("c1", "tide", EMBER)]
+
+
+def test_a_new_id_in_every_delta_without_a_name_is_one_call() -> None:
+    assert calls(delta('{"port":', "tide", "c1", 0), delta('"Ember"}', None, "c9", 0), END) == [("c1", "tide", EMBER)]
+
+
+def test_arguments_as_an_object_become_json() -> None:
+    ((_, name, arguments),) = calls(delta({"port": "Ember"}, "tide", "c1", 0), END)
+
+    assert (name, json.loads(arguments)) == ("tide", {"port": "Ember"})
+
+
+def test_nothing_said_is_nothing_to_keep() -> None:
+    answer = Answer()
+    answer.add(chunk({"role": "assistant", "content": ""}))
+    answer.add({"choices": []})
+
+    assert not answer.says_anything
+    assert not answer.is_whole
+
+
+KEYS = [
+    "choices",
+    "delta",
+    "message",
+    "content",
+    "tool_calls",
+    "index",
+    "id",
+    "function",
+    "name",
+    "arguments",
+    "finish_reason",
+    "usage",
+    "model",
+    "type",
+    "text",
+    "thinking",
+    "reasoning",
+    "refusal",
+]
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["choices", "usage", "model"]), ANYTHING), max_size=4), ANYTHING)
+def test_no_chunk_raises_and_what_is_stored_can_be_sent(chunks: list[dict[str, Any]], inner: Any) -> None:
+    answer = Answer()
+    for one in [*chunks, {"choices": [{"delta": inner}]}, {"choices": [{"delta": {"tool_calls": inner}}]}, END]:
+        answer.add(one)
+
+    sent = messages.for_request([{"role": "user", "content": "x"}, answer.message(), {"role": "user", "content": "y"}])
+    assert problems(sent) == []

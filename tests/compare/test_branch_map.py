@@ -1,0 +1,124 @@
+"""The branch map: lanes, dots and links of families, whoever forked whom and whatever is gone."""
+
+from __future__ import annotations
+
+from sessions_lib.compare import branch_map
+from sessions_lib.compare.branch_map import Link, Stretch
+
+
+def talk(turns, tokens=10):
+    """``turns`` turns of two messages; each answer of ``tokens`` tokens, or of unknown ones."""
+    used = {} if tokens is None else {"usage": {"prompt_tokens": 1, "completion_tokens": tokens}}
+    return [
+        message
+        for number in range(1, turns + 1)
+        for message in (
+            {"role": "user", "content": f"Question {number}"},
+            {"role": "assistant", "content": f"Answer {number}", **used},
+        )
+    ]
+
+
+def branch(name, turns, parent=None, inherited=0, **more):
+    return branch_map.branch(name, name.title(), talk(turns, **more), parent=parent, inherited=inherited)
+
+
+def lanes(drawn):
+    return [(lane.branch.id, lane.depth, lane.x, lane.end) for lane in drawn.lanes]
+
+
+def test_the_shared_start_is_drawn_once_in_the_parents_lane():
+    drawn = branch_map.layout([branch("a", 3), branch("b", 4, "a", 4)])
+
+    assert lanes(drawn) == [("a", 0, 0, 2), ("b", 1, 2, 3)]
+    assert [(dot.lane, dot.x, dot.turn.number) for dot in drawn.dots] == [
+        (0, 0, 1),
+        (0, 1, 2),
+        (0, 2, 3),
+        (1, 2, 3),
+        (1, 3, 4),
+    ]
+    assert drawn.links == (Link(0, 1, 1, 2),)
+    assert drawn.width == 4
+
+
+def test_forks_that_left_latest_stand_nearest_so_that_no_link_crosses_a_lane():
+    family = [branch("a", 5), branch("early", 3, "a", 2), branch("late", 6, "a", 8), branch("on", 7, "late", 12)]
+
+    assert [lane.branch.id for lane in branch_map.layout(family).lanes] == ["a", "late", "on", "early"]
+
+
+def test_a_fork_of_a_fork_leaves_the_lane_that_has_the_message():
+    family = [branch("a", 4), branch("b", 4, "a", 6), branch("c", 2, "b", 2)]
+
+    drawn = branch_map.layout(family)
+
+    assert drawn.links == (Link(0, 2, 1, 3), Link(0, 0, 2, 1))
+
+
+def test_a_fork_inside_a_turn_shows_the_rest_of_the_turn_below_it():
+    drawn = branch_map.layout([branch("a", 2), branch("b", 2, "a", 3)])
+
+    assert [(dot.lane, dot.x, dot.is_rest) for dot in drawn.dots if dot.lane == 1] == [(1, 1, True)]
+    assert drawn.links == (Link(0, 1, 1, 1),)
+
+
+def test_a_fork_without_a_turn_of_its_own_has_a_lane_and_a_link():
+    drawn = branch_map.layout([branch("a", 2), branch("b", 2, "a", 4)])
+
+    assert lanes(drawn)[1] == ("b", 1, None, None)
+    assert drawn.lanes[1].tokens == 0
+    assert drawn.links == (Link(0, 1, 1, 1.6),)
+
+
+def test_both_forks_of_a_deleted_parent_share_its_lane():
+    drawn = branch_map.layout([branch("b", 3, "gone", 4), branch("c", 3, "gone", 2)])
+
+    assert lanes(drawn) == [("gone", 0, 0, 1), ("b", 1, 2, 2), ("c", 1, 1, 2)]
+    assert drawn.lanes[0].branch.is_missing
+    assert drawn.lanes[0].branch.title == "gone (deleted)"
+
+
+def test_dots_are_sized_by_tokens_and_unknown_stays_unknown():
+    drawn = branch_map.layout([branch("a", 1, tokens=10), branch("b", 1, tokens=40), branch("c", 1, tokens=None)])
+
+    assert [dot.size for dot in drawn.dots] == [0.25, 1.0, None]
+    assert [lane.tokens for lane in drawn.lanes] == [10, 40, None]
+
+
+def test_branches_without_any_tokens_are_drawn():
+    assert [dot.size for dot in branch_map.layout([branch("a", 1, tokens=0)]).dots] == [0.0]
+
+
+def test_a_long_family_has_its_uneventful_stretches_shortened():
+    drawn = branch_map.layout([branch("a", 300), branch("b", 202, "a", 400)])
+
+    assert drawn.width < 20
+    assert {dot.turn.number for dot in drawn.dots if dot.lane == 1} == {201, 202}
+    assert [stretch for stretch in drawn.stretches if stretch.lane == 0] == [
+        Stretch(0, 1.5, 3.5, 197),
+        Stretch(0, 7.5, 9.5, 95),
+    ]
+
+
+def test_a_ring_of_parents_is_drawn_as_lanes_of_their_own():
+    drawn = branch_map.layout([branch("a", 2, "b", 2), branch("b", 2, "a", 2), branch("c", 2, "c", 2)])
+
+    assert sorted(lane.branch.id for lane in drawn.lanes) == ["a", "b", "c"]
+    assert len({lane.branch.id for lane in drawn.lanes}) == 3
+
+
+def test_of_too_many_branches_those_compared_and_their_ancestors_stay():
+    family = [branch("root", 1), *(branch(f"f{n}", 2, "root", 2) for n in range(9)), branch("deep", 3, "f8", 4)]
+
+    drawn = branch_map.layout(family, keep=["deep"], most=4)
+
+    assert {lane.branch.id for lane in drawn.lanes} == {"root", "f8", "deep", "f0"}
+    assert drawn.left_out == 7
+
+
+def test_an_empty_session_is_a_lane_without_dots():
+    drawn = branch_map.layout([branch("a", 0)])
+
+    assert lanes(drawn) == [("a", 0, None, None)]
+    assert drawn.dots == ()

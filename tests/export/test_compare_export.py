@@ -1,0 +1,137 @@
+"""A comparison kept or printed: nothing in it runs, and every format says the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from markdown_it import MarkdownIt
+
+from sessions_lib import compare
+from sessions_lib.compare import Branch
+from sessions_lib.export import comparison as compare_export
+from tests.compare.test_compare import START, answer, user
+from tests.record import call, result
+
+NASTY = "<script>alert(1)</script> ![x](https://example.org/x.png) `code` \x1b[2J \u202eexe"
+
+
+@pytest.fixture
+def comparison():
+    a = [*START, user("Which way?", "a"), call("c"), result("c"), answer("Go west at dawn and take a lamp.")]
+    b = [
+        *START,
+        user("Which way?", "b"),
+        call("c", arguments='{"port":"Gull"}'),
+        result("c", "no", is_error=True),
+        answer("Go east at dawn and take a lamp."),
+        user("More?"),
+        answer(NASTY),
+    ]
+    return compare.compare([Branch("a", "The walk", a), Branch("b", NASTY, b)])
+
+
+def test_the_terminal_shows_words_as_git_does(comparison):
+    assert compare_export.terminal(comparison, 60).split("\n")[2:] == [
+        "",
+        "After the shared start        A         B",
+        "Turns                         1    2 (+1)",
+        "Steps                         2    3 (+1)",
+        "Tokens in               unknown   unknown",
+        "Tokens out              unknown   unknown",
+        "Time                    unknown   unknown",
+        "Tool calls                    1     1 (=)",
+        "Tool errors                   0    1 (+1)",
+        "Words in answers              8  22 (+14)",
+        "",
+        "Shared start: 2 messages · identical",
+        "Forked after message 2: same prompt, different tool calls",
+        "",
+        "── Turn 2 ──────────────────────────────────────────────────",
+        "=  prompt",
+        "   Which way?",
+        "A  tool",
+        '   tide(port="Ember")',
+        "B  tool · arguments changed · failed",
+        '   tide(port="Gull")',
+        "A  answer",
+        "   Go [-west-] at dawn and take a lamp.",
+        "B  answer",
+        "   Go {+east+} at dawn and take a lamp.",
+        "",
+        "── Turn 3 ──────────────────────────────────────────────────",
+        "   A  (no such turn)",
+        "B  prompt",
+        "   More?",
+        "B  answer",
+        "   <script>alert(1)</script>",
+        "   ![x](https://example.org/x.png) `code` �[2J �exe",
+        "",
+    ]
+
+
+def test_the_terminal_is_given_nothing_that_steers_it(comparison):
+    text = compare_export.terminal(comparison)
+
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_colour_marks_words_instead_of_brackets(comparison):
+    text = compare_export.terminal(comparison, colour=True)
+
+    assert "Go \x1b[94mwest\x1b[0m at dawn" in text
+    assert "[-west-]" not in text
+
+
+def test_json_holds_the_whole_comparison(comparison):
+    found = json.loads(json.dumps(compare_export.as_json(comparison)))
+
+    assert found["shared"]["messages"] == 2
+    assert found["figures"][0]["tokens_in"] == {"value": None, "known": 0, "of": 2}
+    assert found["rows"][0]["lines"][1]["cells"][1]["tool"] == {
+        "name": "tide",
+        "arguments": "port: Gull",
+        "result": "no",
+        "status": "failed",
+        "duration_ms": None,
+    }
+    assert found["rows"][1]["turns"][0] is None
+
+
+def test_html_holds_every_text_escaped_and_no_script(comparison):
+    page = compare_export.html(comparison)
+
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<img" not in page
+    assert "default-src 'none'" in page
+    assert '<mark class="mark">east</mark>' in page
+    assert "style=" not in page
+
+
+def test_markdown_runs_nothing_that_was_said(comparison):
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(compare_export.markdown(comparison))
+
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "<td" in html
+    assert "Go west at dawn and take a lamp." in html
+
+
+def test_markdown_says_which_branch_lacks_a_turn(comparison):
+    assert "*A has no such turn.*" in compare_export.markdown(comparison)
+
+
+def test_a_file_name_is_made_of_both_titles(comparison):
+    assert compare_export.file_name(comparison, "html") == "Compare The walk and script alert(1) script ….html"
+
+
+def test_every_format_takes_sessions_that_share_nothing_or_are_empty():
+    for said in ([], [user("x")]):
+        found = compare.compare([Branch("a", "", said), Branch("b", "", START)])
+
+        assert compare_export.terminal(found)
+        assert compare_export.markdown(found)
+        assert compare_export.html(found)
+        assert compare_export.as_json(found)["rows"]
