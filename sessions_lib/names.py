@@ -1,4 +1,4 @@
-"""Names: session ids, titles made of prompts, file names, and text fit for one line or a terminal.
+"""Names: session ids, titles made of prompts, file names, and text fit for one line.
 
 An id is ``[A-Za-z0-9][A-Za-z0-9._-]{0,127}`` and no reserved file name of any system. A title may be anything; the id
 and file names are made from it, the title itself is never changed.
@@ -14,11 +14,13 @@ import unicodedata
 from collections.abc import Container
 
 from sessions_lib.errors import InvalidSessionId
+from sessions_lib.unseen import visible
 
 MAX_ID = 128
 MAX_FILE_NAME_BYTES = 200  # leaves room for an extension and " (2)" below the usual 255
 TITLE_LENGTH = 80
 
+_NAMED = re.compile("⟦U\\+[0-9A-F]{4,6}⟧|[␀-␡]")  # as ``visible`` writes what no file name holds
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _RESERVED = re.compile(
     r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$) *(\..*)?\Z", re.IGNORECASE
@@ -76,24 +78,9 @@ def random_id() -> str:
     return "session-" + "".join(secrets.choice("23456789abcdefghjkmnpqrstuvwxyz") for _ in range(8))
 
 
-def printable(text: str) -> str:
-    """``text`` without what steers a terminal or turns a line round: control and format characters become ``\ufffd``.
-
-    Newlines and tabs stay; zero-width joiners stay too, because emoji and several scripts need them.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        "\ufffd"
-        if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\n\t\u200c\u200d"
-        else char
-        for char in text
-    )
-
-
 def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
     """``text`` on one line, at most ``limit`` characters, cut at a word and ended with ``…`` where it is longer."""
-    line = " ".join(printable(text[: limit * 8]).replace("\ufffd", "").split())
+    line = " ".join(visible(text[: limit * 8]).split())
     if len(line) <= limit and len(text) <= limit * 8:
         return line
     cut = line[: limit - 1]
@@ -116,7 +103,7 @@ def file_name(title: str, extension: str) -> str:
     """
     kept = "".join(
         " " if char in '<>:"/\\|?*' or unicodedata.category(char)[0] in "CZ" else char
-        for char in unicodedata.normalize("NFC", title.encode("utf-8", "replace").decode())
+        for char in unicodedata.normalize("NFC", _NAMED.sub(" ", title.encode("utf-8", "replace").decode()))
     )
     name = " ".join(kept.split()).encode()[:MAX_FILE_NAME_BYTES].decode("utf-8", "ignore").strip(" .-_~")
     if not name or _RESERVED.match(name):

@@ -1,6 +1,7 @@
-"""How a number, a time span, a place and a name are written for people: the one way, on every page, in every export.
+"""How a text, a number, a time span, a place and a name are written for people: the one way, on every page, in every
+export.
 
-An unknown number is written ``unknown``, never 0.
+``visible`` makes a stored text harmless to show. An unknown number is written ``unknown``, never 0.
 
 Does not know what a message is.
 """
@@ -11,6 +12,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from sessions_lib import names
+from sessions_lib.unseen import escaped as escaped
+from sessions_lib.unseen import visible as visible
 
 UNKNOWN = "unknown"
 _MS = 1

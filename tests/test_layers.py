@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "sessions_lib"
 ROWS = [
-    ["errors", "names", "times", "text"],
+    ["errors", "names", "times", "text", "unseen"],
     ["messages", "query"],
     ["store"],
     ["agent", "compare", "stats", "importers"],

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pages.shared.safe_markdown import safe_label, safe_markdown, visible
+from pages.shared.safe_markdown import safe_label, safe_markdown
+from sessions_lib.text import visible
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 

@@ -14,13 +14,14 @@ from pages.chat_parts import chat_header, chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.chat_parts.chat_state import Notice
 from pages.shared import browser, folder, providers
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.agent import runs
 from sessions_lib.agent.runs import Run
 from sessions_lib.errors import SessionError, SessionLocked
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store.session import Session
+from sessions_lib.text import visible
 
 _TOLD = "chat_failure_told"  # the failed run this visitor was taken to
 

@@ -11,12 +11,13 @@ import streamlit as st
 
 from pages.chat_parts import cell_menu, chat_state
 from pages.shared import browser, folder, links, message
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View, draw_turn, turns_of
 from sessions_lib import messages
 from sessions_lib.messages import tool_calls
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.session import Session
+from sessions_lib.text import visible
 
 DAMAGED_SHOWN = 50  # lines, in the raw view
 _SHOWN = "chat_shown"  # the session this visitor saw last: a newly opened one is shown at its end

@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.shared.safe_markdown import visible
 from sessions_lib import names
 from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
 from sessions_lib.compare.word_diff_marks import Marked
 from sessions_lib.messages import tool_calls
+from sessions_lib.text import visible
 
 _HERE = Path(__file__).parent
 View = Literal["aligned", "differences", "changes"]

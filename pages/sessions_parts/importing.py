@@ -16,9 +16,10 @@ import streamlit as st
 
 from pages.sessions_parts.import_run import ImportRun
 from pages.shared import folder
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib import importers, names
 from sessions_lib.importers import Progress
+from sessions_lib.text import visible
 
 _OPEN = "import_open"
 _RUN = "import_run"

@@ -13,8 +13,9 @@ import streamlit as st
 from pages.shared import found, links, moments
 from pages.shared.filters import Filters
 from pages.shared.frame import page
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.store.folder.scan import Hit, SessionInfo
+from sessions_lib.text import visible
 
 PER_SESSION = 3
 MOST_HITS = 100

@@ -16,11 +16,12 @@ import streamlit as st
 from pages.sessions_parts import table
 from pages.shared import acting, exporting, folder, found, moments
 from pages.shared.frame import page
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.messages import content
 from sessions_lib.store import checks
 from sessions_lib.store.folder import jsonl, locks
 from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.text import visible
 
 PARTS = {"": "Family", "report": "Report", "raw": "Raw lines", "export": "Export"}
 LINES = 20

@@ -19,9 +19,9 @@ import streamlit as st
 
 from pages.shared import moments
 from pages.shared.found import Row
-from pages.shared.safe_markdown import visible
 from sessions_lib.store.folder import locks, scan
 from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.text import visible
 
 _SHOWN = "sessions_shown"
 _GO = "sessions_go"

@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from pages.shared import acting, folder, moments
-from pages.shared.safe_markdown import visible
 from sessions_lib.messages import content
 from sessions_lib.store.folder.trash import TrashEntry
+from sessions_lib.text import visible
 
 _KINDS = {
     "deleted": "deleted",

@@ -18,7 +18,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.shared import folder, found
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export, redact
 from sessions_lib.export.redact import Finding
@@ -26,6 +26,7 @@ from sessions_lib.messages import content
 from sessions_lib.store.family import family_of
 from sessions_lib.store.folder.scan import SessionInfo
 from sessions_lib.store.session import Session
+from sessions_lib.text import visible
 
 TO_READ = ("html", "markdown")
 LIMIT_BYTES = 300_000_000  # a download is held in memory as a whole

@@ -16,10 +16,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.shared.safe_markdown import safe_label, safe_markdown, visible
+from pages.shared.safe_markdown import safe_label, safe_markdown
 from sessions_lib.messages import content
 from sessions_lib.messages.content import Message, Part
 from sessions_lib.store.folder import jsonl
+from sessions_lib.text import visible
 
 PROMPT_SHOWN = 4_000  # characters
 ANSWER_SHOWN = 30_000

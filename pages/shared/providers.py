@@ -18,13 +18,14 @@ from typing import Any
 import streamlit as st
 
 from pages.shared.folder import manager
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.agent import demo_world, providers, tools
 from sessions_lib.agent.providers import Endpoint
 from sessions_lib.agent.runs import Settings
 from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import SessionError
 from sessions_lib.store.session import Session
+from sessions_lib.text import visible
 
 _KEYS = "providers_keys"  # address → key, of this visitor
 _DEFAULTS = "providers_defaults"  # what a new session of this visitor is told

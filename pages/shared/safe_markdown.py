@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import re
 
+from sessions_lib.text import visible
+
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _FENCE = re.compile(r"(`{3,})([^`]*)$|(~{3,})(.*)$")
 _PREFIX = re.compile(r"[ \t]*(?:(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))[ \t]*)*")
@@ -45,7 +47,7 @@ def safe_markdown(text: str) -> str:
     >>> safe_markdown("costs $5 :red[now] ![x](https://example.org/x.png)")
     'costs \\\\$5 \\\\:red[now] !\\\\[x](https://example.org/x.png)'
     """
-    text = _drawable(text)
+    text = visible(text)
     written = "\n".join(_blocks(text.split("\n")))
     # A colon pair in a code block loads the emoji plugin for the whole text, escaped shortcodes included.
     return re.sub(r"\\:(?=[\w+-]+(?:\\:))", "\\\\:" + _JOINER, written) if _SHORTCODE.search(written) else written
@@ -56,36 +58,13 @@ def safe_label(text: str, limit: int | None = None) -> str:
 
     With a ``limit``, longer text is cut and ends in ``…``.
     """
-    line = " ".join(_drawable(text).split())
+    line = " ".join(visible(text).split())
     if limit is not None and len(line) > limit:
         line = line[: limit - 1].rstrip() + "…"
     line = _PICTURE.sub(":" + _JOINER, line)
     joints = _joints(line, 0, len(line))
     line = "".join(_JOINER + char if at in joints else char for at, char in enumerate(line)) if joints else line
     return "".join("\\" + char if char in _PUNCTUATION else char for char in line)
-
-
-def visible(text: str) -> str:
-    """``text`` for a plain-text element: what a browser would not draw, or would turn around, is named instead."""
-    return _drawable(text)
-
-
-def _drawable(text: str) -> str:
-    """Without lone surrogates (no UTF-8 for them); control characters and marks that reverse a line become visible."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    return _UNSEEN.sub(_named, text)
-
-
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def _named(match: re.Match[str]) -> str:
-    char = match.group()
-    if "\ud800" <= char <= "\udfff":
-        return "\ufffd"
-    if char < "\x20":
-        return chr(0x2400 + ord(char))
-    return f"⟦U+{ord(char):04X}⟧"
 
 
 def _blocks(lines: list[str]) -> list[str]:

@@ -15,10 +15,11 @@ from typing import Literal
 import streamlit as st
 
 from pages.shared import message as messages_drawn
-from pages.shared.safe_markdown import safe_label, visible
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Step
+from sessions_lib.text import visible
 
 View = Literal["all", "focused", "raw"]
 STEPS_SHOWN = 24  # of one turn, until asked for more

@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.shared.safe_markdown import visible
 from pages.stats_parts import charts
 from sessions_lib import names
+from sessions_lib.text import visible
 
 MOST = 10  # bars in a chart; the table below it has all rows
 _HEADS = {

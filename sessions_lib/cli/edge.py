@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from sessions_lib import names
 from sessions_lib.errors import SessionError
+from sessions_lib.text import visible
 
 
 def run(program: str) -> NoReturn:
@@ -66,7 +66,7 @@ def _texts(arguments: Sequence[str]) -> list[str]:
 
 def _tell(sentence: str) -> None:
     try:
-        print(names.printable(sentence), file=sys.stderr)
+        print(visible(sentence), file=sys.stderr)
     except OSError:
         _quiet_pipe()
 

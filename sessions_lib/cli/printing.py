@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import typer
 
 from sessions_lib import names, times
+from sessions_lib.text import visible
 
 Item = TypeVar("Item")
 
@@ -39,7 +40,7 @@ def talk(text: str) -> None:
 
 def plain(text: str) -> str:
     """``text`` as it may be shown in a terminal: its line breaks and tabs kept, what steers a terminal replaced."""
-    return names.printable(text.replace("\r\n", "\n"))
+    return visible(text)
 
 
 def line(text: str, limit: int = names.TITLE_LENGTH) -> str:

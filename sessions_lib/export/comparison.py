@@ -19,6 +19,7 @@ from sessions_lib.compare.word_diff_marks import Segment
 from sessions_lib.export import comparison_html
 from sessions_lib.export import markdown as export_markdown
 from sessions_lib.messages import tool_calls
+from sessions_lib.text import visible
 
 html = comparison_html.document
 
@@ -121,7 +122,7 @@ def _terminal_cell(
     ending = "" if cell.tool is None or cell.tool.status == "done" else cell.tool.status
     said = " · ".join(filter(None, [kind, state, ending, "cut off" if cell.is_interrupted else ""]))
     yield f"{mark}  {_DIM}{said}{_END}" if colour else f"{mark}  {said}"
-    text = names.printable(cell.text)
+    text = visible(cell.text)
     if words:
         text = "".join(_terminal_segment(segment, at, colour) for segment in words)
     for paragraph in text.split("\n"):
@@ -132,7 +133,7 @@ def _terminal_cell(
 
 
 def _terminal_segment(segment: Segment, at: int, colour: bool) -> str:
-    text = names.printable(segment.text)
+    text = visible(segment.text)
     if not segment.changed:
         return text
     if colour:
@@ -259,7 +260,7 @@ def _markdown_row(row: Row) -> Iterator[str]:
 def effect(step: tool_calls.Step) -> str:
     """One tool call of the shared start on a line, with how it ended where it did not end well."""
     ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
-    return names.printable(tool_calls.label(step.call)) + ending
+    return visible(tool_calls.label(step.call)) + ending
 
 
 def _shown_words(cell: Cell) -> Sequence[Segment] | None:

@@ -34,9 +34,9 @@ from sessions_lib.export import redact as redaction
 from sessions_lib.export.facts import Relative
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message
+from sessions_lib.text import escaped
 
 VERSION = 1
-_UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def _json(value: Any, indent: int | None = None) -> str:
         raise InvalidMessage("A message is nested too deeply for JSON. Export it as markdown.") from error
     except (TypeError, ValueError) as error:
         raise InvalidMessage(f"A message holds what JSON cannot: {error}. Export it as markdown.") from error
-    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", written)
+    return escaped(written)
 
 
 def _finite(value: Any) -> Any:

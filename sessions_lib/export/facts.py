@@ -7,13 +7,13 @@ Does not read the clock: the same session gives the same export.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from sessions_lib import messages, names, times
 from sessions_lib.messages import content, usage
 from sessions_lib.messages.content import Message
+from sessions_lib.text import visible
 
 _ROLES = {
     "user": "User",
@@ -28,8 +28,6 @@ _REASONS = {
     "max_tokens": "Cut off at the length limit",
     "content_filter": "Stopped by the provider's filter",
 }
-# A terminal or a page must not act on them; they stay visible. Line breaks and tabs are text.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f]")
 
 
 class Relative(Protocol):
@@ -55,7 +53,7 @@ class Relative(Protocol):
 def title(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
     """The session's title on one line: its own, else from its first prompt, else its id; never empty."""
     for candidate in (meta.get("title"), names.title_from(messages.first_prompt(said)), meta.get("id")):
-        if isinstance(candidate, str) and (line := " ".join(readable(candidate).split())):
+        if isinstance(candidate, str) and (line := " ".join(visible(candidate).split())):
             return line
     return "Session"
 
@@ -65,7 +63,7 @@ def tags(meta: Mapping[str, Any]) -> list[str]:
     listed = meta.get("tags")
     if not isinstance(listed, list | tuple):
         return []
-    return [line for tag in listed if isinstance(tag, str) and (line := " ".join(readable(tag).split()))]
+    return [line for tag in listed if isinstance(tag, str) and (line := " ".join(visible(tag).split()))]
 
 
 def fork_point(meta: Mapping[str, Any]) -> tuple[str, int] | None:
@@ -75,21 +73,6 @@ def fork_point(meta: Mapping[str, Any]) -> tuple[str, int] | None:
         return None
     kept = origin.get("messages")
     return origin["session"], kept if isinstance(kept, int) and not isinstance(kept, bool) and kept >= 0 else 0
-
-
-def readable(text: str) -> str:
-    """``text`` in valid UTF-8 with ``\\n`` as the only line break and control characters as visible signs.
-
-    >>> readable("a\\r\\nb\\x1b[2J")
-    'a\\nb␛[2J'
-    """
-    cleaned: str = messages.clean(text).replace("\r\n", "\n").replace("\r", "\n")
-    return _CONTROLS.sub(_sign, cleaned)
-
-
-def _sign(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
 
 
 def who(message: Message) -> str:

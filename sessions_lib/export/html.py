@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 from sessions_lib import messages, names, times
 from sessions_lib.export import facts as export_facts
 from sessions_lib.export import markdown
-from sessions_lib.export.facts import Relative, readable
+from sessions_lib.export.facts import Relative
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message
+from sessions_lib.text import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -59,7 +60,7 @@ def style_sheet() -> str:
 
 def text(value: str) -> str:
     """``value`` as HTML text or attribute value: shown as typed, control characters as visible signs."""
-    return escape(readable(value), quote=True)
+    return escape(visible(value), quote=True)
 
 
 def document(
@@ -239,7 +240,7 @@ def _parser() -> MarkdownIt:
 
 def answer(value: str) -> str:
     """A model's Markdown as HTML: no raw HTML, no images, links to web and mail only, headings from ``h3`` down."""
-    plain = readable(value)
+    plain = visible(value)
     unread = f'<p class="text">{escape(plain, quote=True)}</p>'
     if len(plain) > LONGEST_ANSWER:
         return unread

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 from sessions_lib import messages
 from sessions_lib.export import facts as export_facts
-from sessions_lib.export.facts import readable
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message, Part
+from sessions_lib.text import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -176,7 +176,7 @@ def _yaml(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     # Escaped as JSON and YAML allow it, so that a renderer without front matter shows no link, picture or tag.
-    quoted = json.dumps(readable(content.as_text(value)), ensure_ascii=False)
+    quoted = json.dumps(visible(content.as_text(value)), ensure_ascii=False)
     return re.sub(r"[<>&`\[\]\x7f-\x9f\u2028\u2029\ufeff]", lambda match: f"\\u{ord(match.group()):04x}", quoted)
 
 
@@ -186,7 +186,7 @@ def inline(text: str) -> str:
     >>> inline("1. a_b <i> *x*")
     '1\\\\. a_b &lt;i> \\\\*x\\\\*'
     """
-    line = " ".join(readable(text).split())
+    line = " ".join(visible(text).split())
     line = re.sub(r"[\\`*\[\]]|~(?=~)|(?<=~)~|(?<![^\W_])_|_(?![^\W_])|#+\Z", r"\\\g<0>", line)
     line = re.sub(r"\A(?:[-+>#=]|\d{1,9}(?=[.)](?:\s|\Z)))", lambda match: _at_line_start(match.group()), line)
     return _ENTITY.sub(r"&amp;\g<1>", line).replace("<", "&lt;")
@@ -198,7 +198,7 @@ def _at_line_start(marker: str) -> str:
 
 def code(text: str) -> str:
     """``text`` on one line as a code span."""
-    line = " ".join(readable(text).split())
+    line = " ".join(visible(text).split())
     ticks = "`" * (_longest_run(line) + 1)
     pad = " " if line[:1] == "`" or line[-1:] == "`" or not line else ""
     return f"{ticks}{pad}{line}{pad}{ticks}"
@@ -206,7 +206,7 @@ def code(text: str) -> str:
 
 def fence(text: str, language: str = "text") -> str:
     """``text`` as a fenced block that nothing inside can close; parsed, it is ``text`` and a line break."""
-    plain = readable(text)
+    plain = visible(text)
     run = _longest_run(plain)
     # A document of backticks alone would need a fence as long as itself.
     mark = "~" * (max(3, _longest_run(plain, "~") + 1)) if run > 100 else "`" * max(3, run + 1)
@@ -219,7 +219,7 @@ def _longest_run(text: str, char: str = "`") -> int:
 
 def prompt(text: str) -> str:
     """What a person typed: a blockquote, line by line as typed, if Markdown reads nothing into it; else a fence."""
-    plain = readable(text)
+    plain = visible(text)
     if not _is_plain(plain):
         return fence(text)
     lines = [line.rstrip(" \t") for line in plain.strip("\n").split("\n")]
@@ -251,7 +251,7 @@ def _is_plain(text: str) -> bool:
 
 def answer(text: str) -> str:
     """A model's Markdown with its headings two levels down, or a fenced block where it could reach out of its place."""
-    plain = readable(text).strip("\n")
+    plain = visible(text).strip("\n")
     if len(plain) > LONGEST_ANSWER:
         return fence(text, "markdown")
     if not _SPECIAL.search(plain) and not _INDENTED.search(plain) and "&" not in plain:

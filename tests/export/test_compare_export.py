@@ -65,7 +65,8 @@ def test_the_terminal_shows_words_as_git_does(comparison):
         "   More?",
         "B  answer",
         "   <script>alert(1)</script>",
-        "   ![x](https://example.org/x.png) `code` �[2J �exe",
+        "   ![x](https://example.org/x.png) `code` ␛[2J",
+        "   ⟦U+202E⟧exe",
         "",
     ]
 

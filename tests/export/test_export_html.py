@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sessions_lib.export import export
 from sessions_lib.export import html as export_html
+from sessions_lib.text import visible
 
 Messages = list[dict[str, Any]]
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -340,7 +341,7 @@ def test_no_text_becomes_a_tag_or_an_attribute(said: str, name: str, title: str)
 @settings(max_examples=100)
 @given(TEXT)
 def test_no_word_of_an_answer_is_lost(said: str) -> None:
-    words = re.findall(r"[^\W_]+", re.sub(r"```.*", "", export_html.readable(said)))
+    words = re.findall(r"[^\W_]+", re.sub(r"```.*", "", visible(said)))
 
     shown = export_html.answer(said)
 

@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from sessions_lib.export import export, markdown
+from sessions_lib.text import visible
 
 Messages = list[dict[str, Any]]
 
@@ -343,7 +344,7 @@ def test_a_fenced_text_is_read_back_equal(text: str) -> None:
     tokens = tokens_of(markdown.fence(text) + "\n\n## after\n")
 
     assert tokens[0].type == "fence"
-    assert tokens[0].content == markdown.readable(text) + "\n"
+    assert tokens[0].content == visible(text) + "\n"
     assert tokens[1].type == "heading_open"
 
 
@@ -352,7 +353,7 @@ def test_a_fenced_text_is_read_back_equal(text: str) -> None:
 def test_a_prompt_is_shown_as_it_was_typed(text: str) -> None:
     shown = rendered(markdown.prompt(text)).text
 
-    assert shown.split() == markdown.readable(text).split()
+    assert shown.split() == visible(text).split()
 
 
 @settings(max_examples=100)
@@ -360,7 +361,7 @@ def test_a_prompt_is_shown_as_it_was_typed(text: str) -> None:
 def test_a_title_is_shown_as_it_was_typed(text: str) -> None:
     page = rendered(f"# {markdown.inline(text)}\n\n{markdown.inline(text)}")
 
-    words = " ".join(markdown.readable(text).split())
+    words = " ".join(visible(text).split())
     assert page.text == f"{words}\n{words}\n" if words else True
 
 
@@ -369,7 +370,7 @@ def test_a_title_is_shown_as_it_was_typed(text: str) -> None:
 def test_a_name_in_a_code_span_is_shown_as_it_is(text: str) -> None:
     page = rendered(f"x {markdown.code(text)} y")
 
-    assert page.text.strip().split() == ["x", *markdown.readable(text).split(), "y"]
+    assert page.text.strip().split() == ["x", *visible(text).split(), "y"]
 
 
 def test_images_are_placeholders_and_never_base64() -> None:
@@ -464,8 +465,8 @@ def test_cut_filtered_refused_and_interrupted_answers_say_so() -> None:
 def test_control_characters_become_visible_signs() -> None:
     written = export.export([{"role": "user", "content": "\x1b]0;owned\x07\x1b[2Jhello \x9b31m"}], {}, "markdown")
 
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]", written)
-    assert "␛]0;owned␇␛[2Jhello \ufffd31m" in written
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", written)
+    assert "␛]0;owned␇␛[2Jhello ⟦U+009B⟧31m" in written
 
 
 def test_one_turn_is_copied_without_the_documents_head() -> None:
