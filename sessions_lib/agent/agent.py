@@ -36,6 +36,7 @@ from sessions_lib.agent.events import (
     ToolFinished,
     UsageReported,
 )
+from sessions_lib.agent.own_key import OwnKey, Withheld
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.agent.tools import Tool, as_tools
 from sessions_lib.errors import ProviderError, SessionError, StepLimitReached
@@ -190,16 +191,20 @@ class Agent:
     def _model_step(self, stop: Stop) -> Generator[Event, None, Message]:
         model_call = providers.ModelCall(self._made_client(), self.endpoint, self._request())
         answer, started, first_token_ms = Answer(), time.perf_counter(), None
-        chunks = cancellation.relay(model_call.chunks(), stop, abort=model_call.abort)
+        key = self._own_key()
+        said, thought = Withheld(key), Withheld(key)
+        chunks = cancellation.relay(key.told(model_call.chunks()), stop, abort=model_call.abort)
         try:
             for chunk in chunks:
                 text, reasoning = answer.add(chunk)
                 if first_token_ms is None and answer.says_anything:
                     first_token_ms = _ms_since(started)
-                if reasoning:
+                if reasoning := thought.add(reasoning):
                     yield ReasoningDelta(reasoning)
-                if text:
+                if text := said.add(text):
                     yield TextDelta(text)
+            if rest := said.rest():
+                yield TextDelta(rest)
         except Stopped as stopped:
             stopped.message = self._keep(answer, started, first_token_ms)
             raise
@@ -251,8 +256,8 @@ class Agent:
         return stored
 
     def _store(self, answer: Answer, started: float, first_token_ms: int | None) -> Message:
-        message = answer.message()
-        message["model"] = answer.model or self.endpoint.model
+        message = self._own_key().cleaned(answer.message())
+        message["model"] = self._own_key().cleaned(answer.model) or self.endpoint.model
         message["duration_ms"] = _ms_since(started)
         if first_token_ms is not None:
             message["first_token_ms"] = first_token_ms
@@ -262,6 +267,9 @@ class Agent:
         if self._client is None:
             self._client = demo_model.client() if self.endpoint.is_demo else providers.client(self.endpoint)
         return self._client
+
+    def _own_key(self) -> OwnKey:
+        return OwnKey(self._made_client().api_key)
 
     # ------------------------------------------------------------ the tools of one step
 

@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from sessions_lib import names
 from sessions_lib.agent import streaming
+from sessions_lib.agent.own_key import OwnKey
 from sessions_lib.errors import ProviderError, SessionError
 
 if TYPE_CHECKING:
@@ -266,9 +267,7 @@ def _said(error: Any, endpoint: Endpoint) -> str:
     said = body.get("message") if isinstance(body, Mapping) else None
     if not isinstance(said, str):
         said = error.message if not hasattr(error, "status_code") else ""
-    if endpoint.api_key and len(endpoint.api_key) > 3:
-        said = said.replace(endpoint.api_key, "(the key)")
-    line = names.one_line(said, 300).rstrip(".")
+    line = names.one_line(OwnKey(endpoint.api_key).without(said), 300).rstrip(".")
     return f": {line}" if line else ""
 
 
