@@ -17,9 +17,8 @@ from typing import Any
 import streamlit as st
 
 from pages.shared.safe_markdown import safe_label, safe_markdown
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message, Part
-from sessions_lib.store.folder import jsonl
 from sessions_lib.text import visible
 
 PROMPT_SHOWN = 4_000  # characters
@@ -64,7 +63,7 @@ def draw_reasoning(message: Message, key: str) -> None:
 def draw_raw(message: Message, number: int, key: str) -> None:
     """The message as its line of JSON, under its number (from 1)."""
     st.caption(f"Message {number} · {safe_label(str(message.get('role')), 30)}")
-    line = jsonl.encode(message).decode("utf-8", "replace")
+    line = encoding.encode(message).decode("utf-8", "replace")
     draw_cut(line, key, RAW_SHOWN, lambda text: st.code(visible(text), language="json", wrap_lines=True))
 
 
@@ -147,7 +146,7 @@ def _language(text: str) -> str | None:
 
 def _is_json(text: str) -> bool:
     try:
-        value: Any = jsonl.decode(text.encode("utf-8", "replace"))
+        value: Any = encoding.decode(text.encode("utf-8", "replace"))
     except ValueError:
         return False
     return isinstance(value, dict | list)

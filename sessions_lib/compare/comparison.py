@@ -24,9 +24,8 @@ from sessions_lib.compare import metrics as figures
 from sessions_lib.compare.cells import Line, Pieces, Turn, lines, shown_text
 from sessions_lib.compare.metrics import Figures
 from sessions_lib.errors import SessionError
-from sessions_lib.messages import content, tool_calls, usage
+from sessions_lib.messages import content, encoding, tool_calls, usage
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl
 
 MOST = 4
 LETTERS = "ABCD"
@@ -120,7 +119,7 @@ def compare(branches: Sequence[Branch], *, order: Order = "order") -> Comparison
         raise SessionError(f"A comparison takes 2 to {MOST} sessions, not {len(branches)}. Choose some.")
     shared = shared_start([branch.messages for branch in branches])
     columns = [_turns(branch.messages, shared.messages) for branch in branches]
-    with jsonl.without_gc():  # every cell lives on: walking them again and again takes a tenth of the time
+    with encoding.without_gc():  # every cell lives on: walking them again and again takes a tenth of the time
         rows = _rows(branches, columns, shared.messages, order)
     first = next((number for number, row in enumerate(rows) if not row.is_same), None)
     return Comparison(

@@ -31,8 +31,9 @@ from sessions_lib.demo.samples import (
     Sample,
     Turn,
 )
+from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import disk, jsonl
+from sessions_lib.store.folder import disk
 from sessions_lib.store.folder.folder import SUFFIX, ids_in
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
@@ -198,7 +199,7 @@ def _damaged(manager: SessionManager, now: datetime) -> Session:
     asked = _at(later, {"role": "user", "content": "Start it again, it hangs."})
     called: Message = {"role": "assistant", "content": None, "tool_calls": [call], "finish_reason": "tool_calls"}
     whole = [*opening, asked, _at(later, {**called, "model": LARGE})]
-    lines = [jsonl.encode(message) for message in whole]
+    lines = [encoding.encode(message) for message in whole]
     lines.insert(2, lines[1][:60])  # the power went in the middle of a write, and somebody wrote on
     torn = b'{"role":"tool","tool_call_id":"call_1","content":"copied 41 of 9'
     assert session.path is not None

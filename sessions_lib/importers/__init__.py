@@ -39,7 +39,7 @@ from sessions_lib.importers.codex import reader as codex
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
 from sessions_lib.importers.source import Records, Source, find, load
-from sessions_lib.store.folder import jsonl
+from sessions_lib.messages import encoding
 from sessions_lib.store.manager import SessionManager
 
 __all__ = [
@@ -156,7 +156,7 @@ def read(path: str | Path, format: str | None = None) -> tuple[list[Imported], I
 
 
 def _read(source: Source, forced: str | None) -> tuple[list[Imported], ImportReport]:
-    with jsonl.without_gc():
+    with encoding.without_gc():
         try:
             records = load(source)
             kind = kind_of(source, records)
@@ -225,7 +225,7 @@ def _step(
     if isinstance(source, ImportRefused):
         return Progress(done, total, source.path, True, error=source)
     try:
-        with jsonl.without_gc():
+        with encoding.without_gc():
             result = _import_one(store, source, forced, again=again)
     except StorageError as error:
         if error.path == source.label:  # the source could not be read; else nothing more can be written

@@ -25,9 +25,8 @@ from sessions_lib import times
 from sessions_lib.importers.branches import Branch, branches, without_cycles
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso, set_usage, word
 from sessions_lib.importers.source import Records, Source
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl
 
 Entry = dict[str, Any]
 
@@ -117,7 +116,7 @@ def _ids(entries: Sequence[Entry]) -> list[str]:
     seen: set[str] = set()
     for entry in entries:
         said = {key: value for key, value in entry.items() if key not in ("id", "parentId", "fromId")}
-        message_id = "pi_" + hashlib.blake2b(jsonl.encode(said), digest_size=12).hexdigest()
+        message_id = "pi_" + hashlib.blake2b(encoding.encode(said), digest_size=12).hexdigest()
         while message_id in seen:
             message_id += "~"
         seen.add(message_id)
@@ -238,7 +237,7 @@ def _answer(entry: Entry, said: Entry, message_id: str) -> Message:
             thoughts.append(content.as_text(block.get("thinking")))
         elif kind == "toolCall":
             given = block.get("arguments")
-            arguments = given if isinstance(given, str) else jsonl.encode(given or {}).decode()
+            arguments = given if isinstance(given, str) else encoding.encode(given or {}).decode()
             calls.append(as_call(content.as_text(block.get("id")), content.as_text(block.get("name")), arguments))
         else:
             others.append(block)

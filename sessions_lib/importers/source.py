@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sessions_lib.errors import ImportRefused, StorageError
-from sessions_lib.messages import clean
+from sessions_lib.messages import clean, encoding
 from sessions_lib.store.folder import jsonl
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
@@ -61,7 +61,7 @@ class Source:
         """The object in the ``.meta.json`` beside the file; empty if there is none that can be read."""
         raw = self._beside(".meta.json")
         try:
-            values = jsonl.decode(raw) if raw is not None else {}
+            values = encoding.decode(raw) if raw is not None else {}
         except ValueError:
             values = {}
         return values if isinstance(values, dict) else {}
@@ -136,7 +136,7 @@ def _first_line(file: BinaryIO) -> bytes:
 
 def _is_whole(line: bytes) -> bool:
     try:
-        jsonl.decode(line.strip(b"\xef\xbb\xbf \t\r\n"))
+        encoding.decode(line.strip(b"\xef\xbb\xbf \t\r\n"))
     except ValueError:
         return b"}{" in line  # two objects glued on the first line
     return True
@@ -148,7 +148,7 @@ def _take_document(records: Records, raw: bytes) -> bool:
         records.document = _decoder.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
         try:
-            records.document = jsonl.decode(body.decode("utf-8", "replace"))
+            records.document = encoding.decode(body.decode("utf-8", "replace"))
         except ValueError:
             return False
     records.is_document = True

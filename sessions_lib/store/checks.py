@@ -28,7 +28,7 @@ from typing import Any
 
 from sessions_lib import messages, names, times
 from sessions_lib.errors import SessionError, StorageError
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import encoding, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import disk, jsonl, locks, metadata, trash
 from sessions_lib.store.folder.damage import as_told
@@ -229,14 +229,14 @@ def mended(file: Path) -> bytes:
             parts = [raw[a:b].strip(_BETWEEN) for a, b in pairwise(bounds)]
             chunks = [_alone(part, one) + b"\n" for part, one in zip(parts, line.records, strict=True)]
         else:
-            chunks = [jsonl.encode(record) + b"\n" for record in line.records]
+            chunks = [encoding.encode(record) + b"\n" for record in line.records]
         before += gap
         for record, chunk in zip(line.records, chunks, strict=True):
             whole.append(record)
             pieces.append(before + chunk)
             before = b""
     for index, results in _missing_results(whole).items():
-        pieces[index] += b"".join(jsonl.encode(messages.stamped(result)) + b"\n" for result in results)
+        pieces[index] += b"".join(encoding.encode(messages.stamped(result)) + b"\n" for result in results)
     return b"".join(pieces) + before + raw[position:]
 
 
@@ -244,7 +244,7 @@ def _alone(part: bytes, record: Message) -> bytes:
     """The bytes of ``record`` on a line of its own: ``part`` as it is, unless something else stands in it."""
     read = jsonl.parse_line(part, 1, 0)
     is_clean = read is not None and read.damage is None and len(read.records) == 1
-    return part if is_clean else jsonl.encode(record)
+    return part if is_clean else encoding.encode(record)
 
 
 def _missing_results(whole: Sequence[Message]) -> dict[int, list[Message]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sessions_lib import messages
 from sessions_lib.errors import SessionError, StorageError
+from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import jsonl
 
@@ -21,7 +22,7 @@ def read(path: Path) -> tuple[list[Message], dict[str, Any]]:
     except OSError as error:
         raise StorageError(path, f"cannot be read ({error.strerror or error})", "Check the path.") from error
     try:
-        document = jsonl.decode(raw)
+        document = encoding.decode(raw)
     except ValueError:
         document = None
     meta: dict[str, Any] = {}

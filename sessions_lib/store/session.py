@@ -31,7 +31,7 @@ from sessions_lib.errors import (
     SessionNotFound,
     StorageError,
 )
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import encoding, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store import documents
 from sessions_lib.store import merge as merging
@@ -300,7 +300,7 @@ class Session:
             if lines.is_torn:  # the write has ended that line: it is damaged for good
                 torn = lines.damaged[-1]
                 lines.damaged[-1] = DamagedLine(torn.line, "not JSON, perhaps cut off", "not JSON")
-            widths = [len(jsonl.encode(message)) + 1 for message in stored] if self._folder else [0] * len(stored)
+            widths = [len(encoding.encode(message)) + 1 for message in stored] if self._folder else [0] * len(stored)
             end = size - sum(widths)
             for width in widths:
                 end += width
@@ -362,7 +362,7 @@ class Session:
             child = Session()
             child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"
             child._meta = metadata.Metadata(meta)
-            child._remember([jsonl.decode(jsonl.encode(message)) for message in self.messages[: point.at]], 0)
+            child._remember([encoding.decode(encoding.encode(message)) for message in self.messages[: point.at]], 0)
         else:
             try:
                 child_id = forking.copy(self._file, point.size, new_id, meta, number_title=title is None)
@@ -405,7 +405,7 @@ class Session:
 
     def _replace_file(self, new: Sequence[Message], kind: str) -> None:
         assert self._folder is not None
-        content = b"".join(jsonl.encode(message) + b"\n" for message in new)
+        content = b"".join(encoding.encode(message) + b"\n" for message in new)
         if self._stamp is None:
             disk.write_new(self._file, content)
         else:
@@ -466,7 +466,7 @@ def _as_stored(message: Mapping[str, Any]) -> Message:
     if not messages.is_message(message):
         raise InvalidMessage("A message is a dict with a string 'role'; this is none. Nothing was stored.")
     # Through bytes and back: memory holds exactly what a reader of the file will see.
-    stored: Message = jsonl.decode(jsonl.encode(messages.stamped(message)))
+    stored: Message = encoding.decode(encoding.encode(messages.stamped(message)))
     return stored
 
 

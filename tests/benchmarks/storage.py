@@ -21,6 +21,7 @@ from typing import Any
 
 from sessions_lib import SessionManager
 from sessions_lib.errors import SessionLocked
+from sessions_lib.messages import encoding
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.session import Session
 from tests.benchmarks import corpus
@@ -48,7 +49,7 @@ def rows() -> Iterator[Row]:
 def appending(home: Path, count: int = 300) -> Iterator[Row]:
     """Each message on disk before the next."""
     manager = SessionManager(home / "append")
-    ready = jsonl.encode({**MESSAGE, "id": "msg_" + "0" * 24, "timestamp": "2026-11-29T19:40:01.123Z"}) + b"\n"
+    ready = encoding.encode({**MESSAGE, "id": "msg_" + "0" * 24, "timestamp": "2026-11-29T19:40:01.123Z"}) + b"\n"
 
     def limit() -> None:
         descriptor = os.open(home / "raw", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -12,8 +12,7 @@ import pytest
 from sessions_lib import importers, messages
 from sessions_lib.errors import ImportRefused
 from sessions_lib.importers import Imported
-from sessions_lib.messages import tool_calls, usage
-from sessions_lib.store.folder import jsonl
+from sessions_lib.messages import encoding, tool_calls, usage
 from sessions_lib.store.manager import SessionManager
 from tests.importers.files import CORPUS
 from tests.model_server import problems
@@ -267,4 +266,4 @@ def test_what_a_provider_is_sent_of_an_imported_session_is_valid(path: Path) -> 
     for one in found:
         assert problems(messages.for_request([*one.messages, {"role": "user", "content": "And now?"}])) == []
         for message in one.messages:
-            assert jsonl.decode(jsonl.encode(message)) == message
+            assert encoding.decode(encoding.encode(message)) == message

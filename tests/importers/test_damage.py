@@ -12,8 +12,7 @@ import pytest
 
 from sessions_lib import importers, messages
 from sessions_lib.errors import ImportRefused
-from sessions_lib.messages import content, usage
-from sessions_lib.store.folder import jsonl
+from sessions_lib.messages import content, encoding, usage
 from tests.importers.files import call, claude, codex, item_text, result, spent, text, tokens
 
 ODD: list[Any] = [None, -1.5, "x", [], {"a": [1]}, [{"type": None}], "\ud800", ...]
@@ -121,7 +120,7 @@ def test_one_odd_value_anywhere_never_costs_the_rest_of_the_file(tmp_path: Path,
                 assert len({message["id"] for message in one.messages}) == len(one.messages)
                 messages.for_request(one.messages)
                 usage.total(one.messages)
-                assert all(jsonl.decode(jsonl.encode(message)) == message for message in one.messages)
+                assert all(encoding.decode(encoding.encode(message)) == message for message in one.messages)
 
 
 @pytest.mark.parametrize("format", SOURCES)

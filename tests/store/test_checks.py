@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from sessions_lib import SessionManager
 from sessions_lib.errors import SessionLocked, SessionNotFound
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import encoding, tool_calls
 from sessions_lib.store.checks import Fault, check, repair
-from sessions_lib.store.folder import jsonl
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, is_valid_request, result, said, write
 from tests.store.folder.test_jsonl import TRICKY
 
@@ -244,7 +243,7 @@ def test_what_is_no_message_is_taken_off_the_line_of_one(tmp_path: Path, beside:
 
     repair(tmp_path, "a", write=True)
 
-    assert (tmp_path / "a.jsonl").read_text() == f"{jsonl.encode(LIGHTHOUSES).decode()}\n" * 2
+    assert (tmp_path / "a.jsonl").read_text() == f"{encoding.encode(LIGHTHOUSES).decode()}\n" * 2
     assert not any(fault.can_be_repaired for fault in check(tmp_path, "a") if fault.file == "a.jsonl")
 
 

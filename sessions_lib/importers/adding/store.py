@@ -21,6 +21,7 @@ from sessions_lib.importers.adding.batch import Batch
 from sessions_lib.importers.adding.deleted import Deleted
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
+from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import jsonl, metadata, scan
 from sessions_lib.store.manager import SessionManager
@@ -186,7 +187,7 @@ class Store:
         """
         if self._dry_run:
             return None
-        lines = jsonl.encode_lines(_stored(imported.messages, keeps_as_is=imported.keeps_as_is))
+        lines = encoding.encode_lines(_stored(imported.messages, keeps_as_is=imported.keeps_as_is))
         origin = {**provenance.origin_of(imported, source, format), "of": of, "bytes": len(lines)}
         values: dict[str, Any] = {
             "title": title,
@@ -238,7 +239,7 @@ class Store:
             path = self._manager.folder / f"{known.id}.jsonl"
             stored = _stored(added, keeps_as_is=keeps_as_is)
             if session.report.damaged:
-                _cut_what_is_written_again(path, jsonl.encode(stored[0]))
+                _cut_what_is_written_again(path, encoding.encode(stored[0]))
             jsonl.append(path, stored, create=not path.exists())
         finally:
             hold.release()

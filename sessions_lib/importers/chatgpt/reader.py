@@ -23,9 +23,8 @@ from sessions_lib import times
 from sessions_lib.importers.chatgpt.assets import Assets
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso, word
 from sessions_lib.importers.source import Records, Source
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl
 
 Node = dict[str, Any]
 
@@ -274,7 +273,7 @@ def _arguments(text: str) -> str:
         is_object = isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         is_object = False
-    return text if is_object else jsonl.encode({"input": text}).decode()
+    return text if is_object else encoding.encode({"input": text}).decode()
 
 
 def _part(part: Any) -> dict[str, Any]:

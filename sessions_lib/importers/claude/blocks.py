@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sessions_lib.importers.imported import ImportReport, as_call, set_usage
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl
 
 FINISH_REASONS = {
     "end_turn": "stop",
@@ -103,7 +102,7 @@ def result_content(block: Mapping[str, Any]) -> Any:
 
 def arguments(given: Any) -> str:
     """The input of a ``tool_use`` block as the JSON text a call holds."""
-    return given if isinstance(given, str) else jsonl.encode({} if given is None else given).decode()
+    return given if isinstance(given, str) else encoding.encode({} if given is None else given).decode()
 
 
 def output_tokens(reported: Mapping[str, Any]) -> float:

@@ -14,9 +14,8 @@ from sessions_lib.importers.claude import blocks as claude_blocks
 from sessions_lib.importers.claude.blocks import Answer
 from sessions_lib.importers.claude.records import INTERRUPTED, Node, Record, without_notices
 from sessions_lib.importers.imported import ImportReport, fill_times, iso
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl
 
 _NAME = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
@@ -92,7 +91,7 @@ def _said(node: Node, role: str, said: Any, own_id: str | None = None) -> Messag
 
 
 def _hash(record: Record) -> str:
-    return hashlib.blake2b(jsonl.encode(record), digest_size=12).hexdigest()
+    return hashlib.blake2b(encoding.encode(record), digest_size=12).hexdigest()
 
 
 def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> list[Message]:

@@ -18,7 +18,7 @@ import msgspec
 from sessions_lib.errors import SessionError
 from sessions_lib.importers.claude.blocks import output_tokens
 from sessions_lib.importers.imported import chat_usage
-from sessions_lib.messages import usage
+from sessions_lib.messages import encoding, usage
 from sessions_lib.store.folder import disk, jsonl
 
 
@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(_Record)
 def totals(paths: Iterable[Path]) -> usage.Totals:
     """The sums over the answers of models in the JSONL files ``paths``; a file that cannot be read has none."""
     found: dict[str, dict[str, Any] | None] = {}
-    with jsonl.without_gc():
+    with encoding.without_gc():
         for path in paths:
             try:
                 for record in _records(path):
@@ -82,7 +82,7 @@ def _one_by_one(block: bytes) -> Iterator[_Record]:
     """The sound records of a block with something odd in it."""
     for line in block.split(b"\n"):
         try:
-            record = jsonl.decode(line) if line.strip() else None
+            record = encoding.decode(line) if line.strip() else None
         except ValueError:
             continue
         told = record.get("message") if isinstance(record, dict) else None

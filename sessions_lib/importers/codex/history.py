@@ -16,7 +16,7 @@ from typing import Any
 from sessions_lib.errors import SessionError
 from sessions_lib.importers.imported import ImportReport, word
 from sessions_lib.importers.source import Source, load
-from sessions_lib.store.folder import jsonl
+from sessions_lib.messages import encoding
 
 Record = dict[str, Any]
 _MAX_DEPTH = 50  # forks of forks; a circle of references ends here
@@ -96,7 +96,7 @@ def _candidates(path: Path, thread: str) -> Iterator[Path]:
 def _first_id(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            record = jsonl.decode(file.readline())
+            record = encoding.decode(file.readline())
     except (OSError, ValueError):
         return ""
     payload = record.get("payload") if isinstance(record, dict) else None

@@ -22,9 +22,8 @@ from sessions_lib.importers.codex.parts import (
     text_of,
 )
 from sessions_lib.importers.imported import TOKENS_ONLY, ImportReport, as_call, iso, set_usage
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl
 
 Record = dict[str, Any]
 
@@ -189,12 +188,12 @@ class Reader:
         draft = self._open_draft()
         name = content.as_text(item.get("name")) or ("local_shell" if kind == "local_shell_call" else "")
         if kind == "custom_tool_call":
-            arguments = jsonl.encode({"input": content.as_text(item.get("input"))}).decode()
+            arguments = encoding.encode({"input": content.as_text(item.get("input"))}).decode()
         elif kind == "local_shell_call":
-            arguments = jsonl.encode(item.get("action") or {}).decode()
+            arguments = encoding.encode(item.get("action") or {}).decode()
         else:
             given = item.get("arguments")
-            arguments = given if isinstance(given, str) else jsonl.encode(given or {}).decode()
+            arguments = given if isinstance(given, str) else encoding.encode(given or {}).decode()
         call_id = content.as_text(item.get("call_id")) or content.as_text(item.get("id"))
         if not call_id:
             call_id = f"call_{len(self.messages)}_{len(draft.get('tool_calls', []))}"

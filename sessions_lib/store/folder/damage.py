@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from sessions_lib.messages import clean, is_message
+from sessions_lib.messages import clean, encoding, is_message
 from sessions_lib.messages.content import Message
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
@@ -61,30 +61,6 @@ class Line:
     records: list[Message]
     damage: DamagedLine | None
     ends: tuple[int, ...] = ()  # byte offset behind each record
-
-
-def decode(line: bytes | str) -> Any:
-    """The JSON value in ``line``, read tolerantly; ``ValueError`` if there is none.
-
-    Lone surrogates become U+FFFD, NaN and infinity ``None``, integers keep every digit.
-    """
-    try:
-        return _decoder.decode(line)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
-        text = line if isinstance(line, str) else line.decode("utf-8")
-        try:
-            return clean(_json().decode(text.lstrip("\ufeff")))
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
-
-
-def _json() -> json.JSONDecoder:
-    return json.JSONDecoder(strict=False, parse_constant=lambda _: None, parse_float=_finite)
-
-
-def _finite(text: str) -> float | None:
-    number = float(text)
-    return number if number - number == 0 else None
 
 
 def parse_line(raw: bytes, number: int, start: int, is_last: bool = False) -> Line | None:
@@ -169,7 +145,7 @@ def _values_in(text: str) -> tuple[list[Any], list[int], bool]:
 
     Where the text starts torn, a message that starts inside it and reaches the end is found too.
     """
-    decoder = _json()
+    decoder = encoding.json_decoder()
     values: list[Any] = []
     ends: list[int] = []
     position = 0

@@ -111,9 +111,7 @@ def _refused(path: Path, error: OSError) -> SessionError:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the folder's entries on disk, where the system can."""
-    if os.name != "posix":
-        return
+    """Put the folder's entries on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -19,11 +19,9 @@ Does not know chat, metadata or locks: callers hold the session's lock while the
 
 from __future__ import annotations
 
-import gc
 import os
 from array import array
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -31,22 +29,16 @@ from typing import Any
 
 import msgspec
 
-from sessions_lib.errors import InvalidMessage
-from sessions_lib.messages import clean
+from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import disk
 from sessions_lib.store.folder.damage import DamagedLine as DamagedLine
 from sessions_lib.store.folder.damage import Line as Line
-from sessions_lib.store.folder.damage import decode as decode
 from sessions_lib.store.folder.damage import parse_line as parse_line
 from sessions_lib.store.folder.disk import BLOCK as BLOCK
 
-MANY = 10_000  # new objects, after which walking all of them is felt
-
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-_encoder = msgspec.json.Encoder()
 _OPENS, _CLOSES = b"{}"
-_ESCAPED = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 
 
 @dataclass(slots=True)
@@ -69,38 +61,6 @@ class Lines:
     def is_torn(self) -> bool:
         """True if the last line is unfinished."""
         return bool(self.damaged) and self.damaged[-1].kind == "torn"
-
-
-def encode(record: Any) -> bytes:
-    """``record`` as one line without its newline; ``InvalidMessage`` if it holds what JSON cannot.
-
-    >>> encode({"role": "user", "content": "a\\u2028b"})
-    b'{"role":"user","content":"a\\\\u2028b"}'
-    """
-    try:
-        try:
-            line = _encoder.encode(record)
-        except UnicodeEncodeError:
-            line = _encoder.encode(clean(record))
-    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-        raise InvalidMessage(
-            f"This message cannot be stored as JSON: {error}. Give texts, numbers and lists."
-        ) from error
-    return _escaped(line)
-
-
-def encode_lines(records: Sequence[Any]) -> bytes:
-    """``records`` as lines with their newlines."""
-    return b"".join([encode(record) + b"\n" for record in records])
-
-
-def _escaped(line: bytes) -> bytes:
-    if line.isascii():  # most are, and it is found out at memory speed
-        return line
-    for raw, escape in _ESCAPED:
-        if raw in line:
-            line = line.replace(raw, escape)
-    return line
 
 
 def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -137,23 +97,6 @@ def lines_of(block: bytes, offset: int, number: int, is_end: bool) -> Iterator[t
         start, number = cut, number + 1
 
 
-@contextmanager
-def without_gc() -> Iterator[None]:
-    """The garbage collector rests while many records are read, and takes what is new for old afterwards."""
-    # Thousands of new dicts make the collector walk all of them again and again: 1.4 times the time at 95 MB.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            # After a few records the collector may walk as ever; and what somebody froze is not to thaw.
-            if gc.get_count()[0] > MANY and not gc.get_freeze_count():
-                gc.freeze()  # all objects become permanent,
-                gc.unfreeze()  # and then old ones: nothing is left to walk as soon as the collector is back
-            gc.enable()
-
-
 def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = None) -> Lines:
     """Every message of ``path`` from byte ``start`` on, with a report of damage; ``OSError`` if it cannot be read.
 
@@ -163,7 +106,7 @@ def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = No
     lines = Lines(size=start, line_count=line_number - 1)
     descriptor = disk.open_to_read(path)
     try:
-        with without_gc():
+        with encoding.without_gc():
             for offset, block in raw_blocks(descriptor, start, stop):
                 _read_block(lines, offset, block)
     finally:
@@ -282,4 +225,4 @@ def append(path: Path, records: Sequence[Any], *, create: bool = False) -> int:
     A torn last line is ended first, so a record never joins it. ``create`` makes a missing file (0600), else
     ``FileNotFoundError``. If the disk refuses, the file keeps its previous size and ``StorageError`` is raised.
     """
-    return disk.append(path, encode_lines(records), create=create)
+    return disk.append(path, encoding.encode_lines(records), create=create)

@@ -4,8 +4,7 @@ A lock is a file in ``.locks/`` that is never removed (unlinking a lock file let
 of JSON, who took it last. Whoever has to wait too long gets ``SessionLocked`` naming that holder.
 
 ``flock`` is called directly. The library ``filelock`` makes the same system call, but its bookkeeping took 50 times as
-long (370 µs against 6 µs, two busy cores): more than putting an append on disk. Where there is no ``fcntl`` (Windows),
-``filelock`` is used.
+long (370 µs against 6 µs, two busy cores): more than putting an append on disk.
 
 Does not know what is written, and does not make one object's lock re-entrant: holding it twice waits for itself.
 """
@@ -13,21 +12,16 @@ Does not know what is written, and does not make one object's lock re-entrant: h
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import socket
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from sessions_lib import times
 from sessions_lib.errors import Holder, SessionLocked, StorageError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]  # checked before each use
 
 FOLDER = ".locks"
 _PAUSE_S = 0.004
@@ -42,7 +36,6 @@ class Lock:
         self.path, self.session = path, session
         self._descriptor: int | None = None
         self._owner = os.getpid()
-        self._library_lock: Any = None
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             if path.parent.is_symlink():
@@ -56,9 +49,6 @@ class Lock:
             raise StorageError(path, f"cannot be locked ({error.strerror or error})") from error
 
     def _take(self, timeout: float) -> None:
-        if fcntl is None:
-            self._take_with_library(timeout)
-            return
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         deadline = time.monotonic() + timeout
         while True:
@@ -82,35 +72,20 @@ class Lock:
             # A full disk must not stop a lock: the holder stays unnamed.
             return
 
-    def _take_with_library(self, timeout: float) -> None:
-        import filelock
-
-        self._library_lock = filelock.FileLock(
-            self.path, mode=0o600, thread_local=False, fallback_to_soft=False, preserve_lock_file=True
-        )
-        try:
-            self._library_lock.acquire(timeout=timeout)
-        except filelock.Timeout as error:
-            raise SessionLocked(self.session, Holder()) from error
-
     def release(self) -> None:
         """Let the next writer in; from any thread."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
-            if fcntl is not None and self._owner == os.getpid():
+            if self._owner == os.getpid():
                 # Closing alone would not do while a child made by fork() still has the descriptor, and the child's
                 # own copy of this object must not let anybody in.
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
             os.close(descriptor)
-        if self._library_lock is not None:
-            self._library_lock.release()
 
     @property
     def is_held(self) -> bool:
         """True until ``release``; never in a child made by ``fork()``: the lock is its parent's."""
-        if self._owner != os.getpid():
-            return False
-        return self._descriptor is not None or bool(self._library_lock and self._library_lock.is_locked)
+        return self._owner == os.getpid() and self._descriptor is not None
 
     def __enter__(self) -> Lock:
         return self
@@ -142,8 +117,6 @@ def read_holder(path: Path) -> Holder:
 def holder(folder: Path, session: str) -> Holder | None:
     """Who is writing ``session`` at this moment, or ``None``; asks without waiting and changes nothing."""
     path = lock_path(folder, session)
-    if fcntl is None:
-        return None
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -166,7 +139,7 @@ class NoLock(Lock):
     def __init__(self, session: str) -> None:
         """Held until it is released, like any other."""
         self.session, self._held = session, True
-        self._descriptor, self._library_lock, self._owner = None, None, 0
+        self._descriptor, self._owner = None, 0
 
     def release(self) -> None:
         """Nothing to let in."""

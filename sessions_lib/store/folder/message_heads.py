@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from sessions_lib import messages
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages import tool_calls as calls
 from sessions_lib.store.folder import disk, jsonl
 
@@ -153,7 +153,7 @@ def prompt(head: Head) -> str:
     """The text of a prompt, without blanks around it."""
     said: Any = head.content
     if isinstance(said, msgspec.Raw):
-        said = jsonl.decode(bytes(said))
+        said = encoding.decode(bytes(said))
     return content.text({"content": said, "refusal": head.refusal}).strip()
 
 

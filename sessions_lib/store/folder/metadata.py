@@ -22,8 +22,8 @@ import msgspec
 
 from sessions_lib import times
 from sessions_lib.errors import NewerVersion, SessionError
-from sessions_lib.messages import clean
-from sessions_lib.store.folder import disk, jsonl
+from sessions_lib.messages import clean, encoding
+from sessions_lib.store.folder import disk
 
 VERSION = 1
 SUFFIX = ".meta.json"
@@ -90,7 +90,7 @@ def read(path: Path) -> Metadata:
     with os.fdopen(descriptor, "rb") as file:
         raw = file.read()
     try:
-        values = jsonl.decode(raw)
+        values = encoding.decode(raw)
     except ValueError:
         return Metadata(fault="is not JSON, perhaps cut off")
     return Metadata(values) if isinstance(values, dict) else Metadata(fault="is JSON, but not an object")
@@ -106,7 +106,7 @@ def check_writable(path: Path, current: Metadata) -> None:
 def encode(values: Mapping[str, Any]) -> bytes:
     """``values`` as the file holds them: indented JSON a person can read, without what is ``None``."""
     kept = {key: value for key, value in values.items() if value is not None}
-    return msgspec.json.format(jsonl.encode({"version": VERSION, **kept}), indent=1) + b"\n"
+    return msgspec.json.format(encoding.encode({"version": VERSION, **kept}), indent=1) + b"\n"
 
 
 def clean_tag(tag: object) -> str:

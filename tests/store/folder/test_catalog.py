@@ -257,7 +257,7 @@ def test_a_half_built_index_answers_as_a_whole_one(folder: Path, monkeypatch: py
     monkeypatch.setattr(fulltext, "SMALL_BYTES", 0)
     monkeypatch.setattr(fulltext, "BATCH_BYTES", 200)
     kept = Catalog(folder)
-    kept.ask(lambda db: fulltext.index(db, folder, seconds=0.001))
+    kept.ask(lambda db: fulltext.index(db, folder, seconds=0.0))
     monkeypatch.setattr(fulltext, "index", lambda *_, **__: None)
 
     assert kept.unindexed_bytes() > 0

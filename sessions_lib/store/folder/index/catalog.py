@@ -28,9 +28,9 @@ from typing import Any, TypeVar
 
 from sessions_lib import names, query
 from sessions_lib.errors import StorageError
-from sessions_lib.messages import usage
+from sessions_lib.messages import encoding, usage
 from sessions_lib.query import Query
-from sessions_lib.store.folder import jsonl, metadata, scan
+from sessions_lib.store.folder import metadata, scan
 from sessions_lib.store.folder.index import fulltext, schema
 from sessions_lib.store.folder.index import rows as catalog_rows
 from sessions_lib.store.folder.index.rows import INFO, INODE, Stamp, info_of, to_us
@@ -278,13 +278,13 @@ class Catalog:
         waiting = [found for (found,) in db.execute(wanted, (session,))]
         while waiting:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            with transaction(db), jsonl.without_gc():
+            with transaction(db), encoding.without_gc():
                 for one in batch:
                     catalog_rows.add_rows(db, self.folder, one)
 
     def _read(self, db: sqlite3.Connection, sessions: Ids, is_bulk: bool = False) -> None:
         """Bring the rows of ``sessions`` up to date, unless another process did."""
-        with transaction(db), jsonl.without_gc():
+        with transaction(db), encoding.without_gc():
             self._learn(db)
             change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
             if is_bulk:
