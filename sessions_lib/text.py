@@ -26,9 +26,9 @@ _MARK = re.compile(
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def number(value: float | None) -> str:
-    """``1,204``, or ``unknown``."""
-    return UNKNOWN if value is None else f"{value:,}"
+def number(value: float | None, *, is_partial: bool = False) -> str:
+    """``1,204``; ``≥ 1,204`` for a sum of which not all parts are known; ``unknown``."""
+    return UNKNOWN if value is None else f"{'≥ ' * is_partial}{value:,}"
 
 
 def count(value: int, one: str, many: str = "") -> str:
@@ -40,16 +40,19 @@ def count(value: int, one: str, many: str = "") -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def tokens(own: int | None, inherited: int | None = 0) -> str:
+def tokens(own: int | None, inherited: int | None = 0, *, is_partial: bool = False) -> str:
     """A session's tokens, in and out: ``1,388 tokens``, or ``1,388 own and 529 inherited tokens``.
 
     ``inherited`` are those of the messages copied from the parent, beside the ``own`` ones and never part of them; 0
-    for a session that copied none.
+    for a session that copied none. ``is_partial``: not all answers reported their own.
     """
-    if not inherited:
-        said = "tokens unknown" if own is None else count(own, "token")
-        return said if inherited == 0 or own is None else f"{said} of its own, inherited ones unknown"
-    return f"{number(own)} own and {number(inherited)} inherited tokens"
+    own_text = number(own, is_partial=is_partial)
+    if inherited:
+        return f"{own_text} own and {number(inherited)} inherited tokens"
+    if own is None:
+        return "tokens unknown"
+    said = f"{own_text} {'token' if own == 1 else 'tokens'}"
+    return said if inherited == 0 else f"{said} of its own, inherited ones unknown"
 
 
 def listed(items: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Timestamps: whatever a file holds → an aware datetime in UTC, and back.
+"""Times: whatever a file holds → an aware datetime in UTC, and back; time spans in milliseconds.
 
 ISO 8601 with or without a zone (without = UTC; a leap second, 24:00 and a zone in letters, ``UTC`` or ``GMT``, too), or
 the dates of mails; numbers, or strings of digits, are seconds since 1970, from 1e11 on
@@ -101,6 +101,13 @@ def microseconds(value: Any) -> int | None:
             return None
         since = found - EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def milliseconds(value: Any) -> int | None:
+    """A time span as messages hold it (``duration_ms``), in whole milliseconds; ``None`` for what is none."""
+    if value is None or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        return None
+    return round(value)
 
 
 def _from_number(number: float) -> datetime | None:

@@ -228,11 +228,11 @@ def order(shown: Sequence[str]) -> compare.Order:
     st.toggle(
         "Line up alike turns",
         key="compare_by",
-        help="Off: the first turn after the fork beside the first, and so on. "
-        "On: turns that say nearly the same stand side by side, so branches that meet again line up.",
+        help="Off: equal prompts stand side by side, the turns between them by their place. "
+        "On: only turns that say nearly the same stand side by side, and what is in one branch alone stands alone.",
         on_change=lambda: note(shown, by="likeness" if st.session_state.compare_by else None),
     )
-    return "likeness" if st.session_state.compare_by else "order"
+    return "likeness" if st.session_state.compare_by else "prompts"
 
 
 def turn() -> int | None:

@@ -133,7 +133,7 @@ function sharedStart(data, send) {
     }
     for (const message of shared.messages) {
       const one = el("div");
-      one.append(el("div", "role", `${message.role} · message ${message.message + 1}`));
+      one.append(el("div", "role", `turn ${message.turn} · ${message.role}`));
       if (message.text) one.append(textOf(message.text));
       for (const call of message.calls) one.append(el("div", "code", call));
       said.append(one);
@@ -286,7 +286,7 @@ function turnRow(row, data, send) {
   if (row.rest) number.append(el("small", "", "rest of it"));
   box.append(number);
   row.turns.forEach((turn, at) => {
-    const column = el("div", "column" + (turn ? "" : " gap"), turn ? null : `no turn ${first} in ${data.branches[at].letter}`);
+    const column = el("div", "column" + (turn ? "" : " gap"), turn ? null : `no such turn in ${data.branches[at].letter}`);
     if (row.rest && !turn) column.textContent = `turn ${first} ends before the fork in ${data.branches[at].letter}`;
     column.style.gridColumn = String(at + 2);
     box.append(column);
@@ -305,7 +305,8 @@ function turnRow(row, data, send) {
 function foldedRow(rows, data, send) {
   const box = el("div", "row");
   const first = rows[0].turns.find(Boolean).n, last = rows[rows.length - 1].turns.find(Boolean).n;
-  const label = first === last ? `Turn ${first} is the same` : `Turns ${first} to ${last} are the same`;
+  const numbered = rows.every((row) => new Set(row.turns.map((turn) => turn?.n)).size === 1);
+  const label = !numbered ? `${plural(rows.length, "turn")} the same` : first === last ? `Turn ${first} is the same` : `Turns ${first} to ${last} are the same`;
   const fold = button("fold", null, () => box.replaceWith(...rows.map((row) => turnRow(row, data, send))));
   fold.append(el("span", "chevron", "▶"), document.createTextNode(label));
   fold.setAttribute("aria-expanded", "false");

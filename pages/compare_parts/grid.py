@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from sessions_lib import names
-from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
+from sessions_lib import names, text
+from sessions_lib.compare import LETTERS, Comparison, Row, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
 from sessions_lib.compare.word_diff_marks import Marked
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import places, tool_calls
 from sessions_lib.text import visible
 
 _HERE = Path(__file__).parent
@@ -75,7 +75,7 @@ def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, 
                 "id": branch.id,
                 "title": names.one_line(branch.title, 120),
                 "running": branch.is_running,
-                "note": _branch_note(comparison, at),
+                "note": wording.after_start(comparison, at),
             }
             for at, (letter, branch) in enumerate(zip(LETTERS, comparison.branches, strict=False))
         ],
@@ -92,33 +92,11 @@ def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, 
     }
 
 
-def _branch_note(comparison: Comparison, at: int) -> str:
-    own = comparison.figures[at].turns.value or 0
-    return f"{own} turn{'' if own == 1 else 's'} of its own" if own else "nothing of its own yet"
-
-
 def _figures(comparison: Comparison) -> list[dict[str, Any]]:
-    columns = [dict(found.items()) for found in comparison.figures]
-    table = []
-    for name, title in metrics.TITLES.items():
-        cells = [column[name] for column in columns]
-        most = max((cell.value or 0 for cell in cells), default=0)
-        table.append(
-            {
-                "title": title,
-                "meaning": metrics.MEANINGS[name],
-                "cells": [
-                    {
-                        "text": wording.figure(name, cell),
-                        "delta": wording.delta(name, cell, cells[0]) if at else "",
-                        "share": (cell.value or 0) / most if most else 0,
-                        "note": wording.known(cell),
-                    }
-                    for at, cell in enumerate(cells)
-                ],
-            }
-        )
-    return table
+    return [
+        {"title": row.title, "meaning": row.meaning, "cells": [cell._asdict() for cell in row.cells]}
+        for row in wording.figure_table(comparison)
+    ]
 
 
 def _shared(comparison: Comparison, opened: bool) -> dict[str, Any]:
@@ -136,7 +114,7 @@ def _shared(comparison: Comparison, opened: bool) -> dict[str, Any]:
                 "role": str(message.get("role")),
                 "text": _cut(shown_text(message)),
                 "calls": [visible(tool_calls.label(call)) for call in tool_calls.calls_of(message)],
-                "message": index,
+                "turn": places.turn_of(base.messages, index),
             }
             for index, message in enumerate(base.messages[first : shared.messages], start=first)
         ]
@@ -189,7 +167,7 @@ def _tool(tool: Tool, *, marks: bool) -> dict[str, Any]:
     return {
         "label": visible(tool.label),
         "status": tool.status,
-        "time": wording.duration(tool.duration_ms),
+        "time": "" if tool.duration_ms is None else text.duration(tool.duration_ms),
         "arguments": _text(tool.arguments, tool.argument_words if marks else None, "differences"),
         "result": _text(tool.result, tool.result_words if marks else None, "differences"),
     }

@@ -247,7 +247,7 @@ def diff(
         list[str], typer.Argument(metavar="SESSION...", help="Two to four; one alone is compared with its parent.")
     ],
     likeness: Annotated[
-        bool, typer.Option("--likeness", help="Line turns up by what they say, not by their place.")
+        bool, typer.Option("--likeness", help="Only alike turns side by side, not those in the same place.")
     ] = False,
     json: Json = False,
     folder: Folder = None,
@@ -263,7 +263,7 @@ def diff(
     if len(chosen) == 1 and chosen[0].parent:
         chosen.insert(0, options.manager(folder).open(chosen[0].parent))
     branches = [compare.Branch.of(session) for session in chosen]
-    found = compare.compare(branches, order="likeness" if likeness else "order")
+    found = compare.compare(branches, order="likeness" if likeness else "prompts")
     if json:
         printing.record(comparison.as_json(found))
     else:

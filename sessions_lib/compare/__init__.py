@@ -27,7 +27,6 @@ __all__ = [
     "Parted",
     "Row",
     "Shared",
-    "Turn",
     "compare",
     "shared_start",
 ]

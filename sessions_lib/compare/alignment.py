@@ -1,8 +1,8 @@
 """Two to four lists → rows: what belongs together side by side, gaps where a list has nothing.
 
 Each item is given by its keys, strongest first. Items with an equal first key are lined up first (the longest common
-subsequence), then, between those, items with an equal second key, and so on; what is left stands alone. Order is kept
-in every list.
+subsequence), then, between those, items with an equal second key, and so on. What is left stands alone, or is paired by
+likeness or by its place between those that were lined up. Order is kept in every list.
 
 Does not know what the items are.
 """
@@ -10,26 +10,17 @@ Does not know what the items are.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import zip_longest
 
 from rapidfuzz.distance import LCSseq
 
 Keys = Sequence[Hashable]
 Row = tuple[int | None, ...]
 Pair = tuple[int | None, int | None]
+Gap = tuple[int, int, int, int]  # from, to in one list; from, to in the other
 Likeness = Callable[[int, int], float]
 
 _MOST_GUESSES = 2500  # pairs of one gap that are tried by likeness: 50 by 50, and fewer around the diagonal beyond that
 _MOST_TABLE = 4_000_000  # larger gaps stay gaps
-
-
-def by_order(sizes: Sequence[int]) -> list[Row]:
-    """Row ``i`` holds item ``i`` of every list; shorter lists end in gaps.
-
-    >>> by_order([2, 1])
-    [(0, 0), (1, None)]
-    """
-    return list(zip_longest(*(range(size) for size in sizes)))
 
 
 def by_keys(lists: Sequence[Sequence[Keys]]) -> list[Row]:
@@ -41,11 +32,20 @@ def by_keys(lists: Sequence[Sequence[Keys]]) -> list[Row]:
     return by_likeness(lists, None)
 
 
-def by_likeness(lists: Sequence[Sequence[Keys]], alike: Callable[[int, int, int, int], float] | None) -> list[Row]:
+def by_likeness(
+    lists: Sequence[Sequence[Keys]],
+    alike: Callable[[int, int, int, int], float] | None,
+    *,
+    then_by_place: bool = False,
+) -> list[Row]:
     """As ``by_keys``; what no key lines up is paired where ``alike`` says more than 0, for the largest sum.
 
     ``alike(list, item, other list, other item)`` is asked for every pair of a short gap (about 50 items on both sides),
-    and in a longer one for pairs in about the same place.
+    and in a longer one for pairs in about the same place. With ``then_by_place``, what is left between two rows is
+    paired in order, and a gap with as many items on both sides is paired so without asking.
+
+    >>> by_likeness([[("x",), ("y",)], [("a",), ("b",), ("y",)]], None, then_by_place=True)
+    [(0, 0), (None, 1), (1, 2)]
     """
     rows: list[Row] = [(i,) for i in range(len(lists[0]))]
     for column in range(1, len(lists)):
@@ -55,7 +55,8 @@ def by_likeness(lists: Sequence[Sequence[Keys]], alike: Callable[[int, int, int,
         guess = None if alike is None else _guess(alike, heads, column)
         empty = (None,) * column
         rows = [
-            (*(rows[left] if left is not None else empty), right) for left, right in _pairs(keys, lists[column], guess)
+            (*(rows[left] if left is not None else empty), right)
+            for left, right in _pairs(keys, lists[column], guess, then_by_place)
         ]
     return rows
 
@@ -64,28 +65,40 @@ def _guess(alike: Callable[[int, int, int, int], float], heads: Sequence[tuple[i
     return lambda left, right: alike(*heads[left], column, right)
 
 
-def _pairs(a: Sequence[Keys], b: Sequence[Keys], guess: Likeness | None) -> list[Pair]:
+def _pairs(a: Sequence[Keys], b: Sequence[Keys], guess: Likeness | None, then_by_place: bool) -> list[Pair]:
     """Items of two lists in pairs, by the first key, then inside each gap by the next one."""
     kinds = [keys[-1] for keys in a]
     if len(set(kinds)) == len(kinds) and kinds == [keys[-1] for keys in b]:
         return [(at, at) for at in range(len(a))]  # nothing to choose: one of each kind, in the same order
     levels = min((len(keys) for keys in (*a, *b)), default=0)
-    gaps: list[tuple[int, int, int, int]] = [(0, len(a), 0, len(b))]
+    gaps: list[Gap] = [(0, len(a), 0, len(b))]
     matched: list[Pair] = []
     for level in range(levels):
         gaps, found = _match([k[level] for k in a], [k[level] for k in b], gaps)
         matched += found
-    pairs = list(matched)
-    for a0, a1, b0, b1 in gaps:
-        pairs += _by_guess((a0, a1, b0, b1), guess) if guess else []
-    return _with_the_rest(sorted(pairs, key=lambda pair: pair[0] or 0), len(a), len(b))
+    for gap in gaps:
+        guessed = _by_guess(gap, guess) if guess and not (then_by_place and gap[1] - gap[0] == gap[3] - gap[2]) else []
+        matched += guessed
+        if then_by_place:
+            matched += _by_place(gap, guessed)
+    return _with_the_rest(sorted(matched, key=lambda pair: pair[0] or 0), len(a), len(b))
 
 
-def _match(
-    a: Sequence[Hashable], b: Sequence[Hashable], gaps: Sequence[tuple[int, int, int, int]]
-) -> tuple[list[tuple[int, int, int, int]], list[Pair]]:
+def _by_place(gap: Gap, guessed: Sequence[Pair]) -> list[Pair]:
+    """The items between the ``guessed`` pairs of a gap, the first beside the first."""
+    a0, a1, b0, b1 = gap
+    found: list[Pair] = []
+    for left, right in [*guessed, (a1, b1)]:
+        assert left is not None
+        assert right is not None
+        found += zip(range(a0, left), range(b0, right), strict=False)
+        a0, b0 = left + 1, right + 1
+    return found
+
+
+def _match(a: Sequence[Hashable], b: Sequence[Hashable], gaps: Sequence[Gap]) -> tuple[list[Gap], list[Pair]]:
     """Equal items inside each gap, and the gaps that are left."""
-    left: list[tuple[int, int, int, int]] = []
+    left: list[Gap] = []
     found: list[Pair] = []
     for a0, a1, b0, b1 in gaps:
         at_a, at_b = a0, b0
@@ -99,7 +112,7 @@ def _match(
     return [gap for gap in left if gap[1] > gap[0] and gap[3] > gap[2]], found
 
 
-def _by_guess(gap: tuple[int, int, int, int], guess: Likeness) -> list[Pair]:
+def _by_guess(gap: Gap, guess: Likeness) -> list[Pair]:
     """The pairs of one gap that are most alike in sum, order kept."""
     a0, a1, b0, b1 = gap
     rows, columns = a1 - a0, b1 - b0

@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from sessions_lib import times
 from sessions_lib.compare import alignment, word_diff
 from sessions_lib.compare.word_diff_marks import Marked
 from sessions_lib.messages import content, tool_calls
@@ -161,9 +162,8 @@ def shown_text(message: Mapping[str, Any]) -> str:
 def _tool_cell(step: tool_calls.Step, index: int) -> Cell:
     label = tool_calls.label(step.call)
     result = "" if step.result is None else shown_text(step.result)
-    spent = None if step.result is None else step.result.get("duration_ms")
     status: Status = "no result" if step.result is None else "failed" if step.is_error else "done"
-    duration = spent if isinstance(spent, int) and not isinstance(spent, bool) else None
+    duration = None if step.result is None else times.milliseconds(step.result.get("duration_ms"))
     tool = Tool(label, step.call.name, _arguments_text(step.call), result, status, duration)
     return Cell(index, label, tool=tool)
 

@@ -3,8 +3,8 @@
 * **Shared start**: the messages at the start that are the same in all, by identity (their ``id``, else the chained
   hash) and by what they say. Where not even the first is the same message, equal texts count, and ``Shared.basis``
   says so: such sessions are no forks of each other.
-* **Rows**: the turns after the shared start, lined up by order, or by likeness so that branches that meet again stand
-  side by side. A turn that the fork cut has its rest in a row of its own.
+* **Rows**: the turns after the shared start. Equal prompts stand side by side, the turns between them by their place;
+  or, by likeness, only turns that are alike. A turn that the fork cut has its rest in a row of its own.
 * **Lines** of a row: prompt, what was said on the way, tool calls, answer, each lined up with its like.
 * **States** are those of a cell against the first branch that has the line.
 
@@ -14,8 +14,10 @@ Works on lists of messages. Does not read files, draw, shorten or escape.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, Protocol
 
 from sessions_lib import messages
@@ -24,15 +26,16 @@ from sessions_lib.compare import metrics as figures
 from sessions_lib.compare.cells import Line, Pieces, Turn, lines, shown_text
 from sessions_lib.compare.metrics import Figures
 from sessions_lib.errors import SessionError
-from sessions_lib.messages import content, encoding, tool_calls, usage
+from sessions_lib.messages import content, encoding, places, tool_calls, usage
 from sessions_lib.messages.content import Message
 
 MOST = 4
 LETTERS = "ABCD"
+_SAME_PROMPT = 0.8  # likeness from which two prompts are one, typed again
 _SAID = ("role", "content", "tool_calls", "tool_call_id")
 
 Basis = Literal["id", "text", "none"]
-Order = Literal["order", "likeness"]
+Order = Literal["prompts", "likeness"]
 Parted = Literal["prompts", "answers", "tools", "end", "never"]
 
 
@@ -109,11 +112,11 @@ class Comparison:
     notes: tuple[str, ...]
 
 
-def compare(branches: Sequence[Branch], *, order: Order = "order") -> Comparison:
+def compare(branches: Sequence[Branch], *, order: Order = "prompts") -> Comparison:
     """``branches`` side by side, the first being what the others are compared with.
 
-    ``order`` lines turns up by their place, or by ``likeness``. Raises ``SessionError`` for less than 2 or more
-    than 4 branches.
+    ``order`` lines turns up by equal ``prompts`` and place, or by ``likeness``. Raises ``SessionError`` for less than
+    2 or more than 4 branches.
     """
     if not 2 <= len(branches) <= MOST:
         raise SessionError(f"A comparison takes 2 to {MOST} sessions, not {len(branches)}. Choose some.")
@@ -189,24 +192,14 @@ def _content(message: Message) -> tuple[object, ...]:
 
 def _turns(said: Sequence[Message], start: int) -> list[Turn]:
     """The turns after message ``start``; the first may be the rest of one that began before."""
-    before = messages.turn_count(said[:start])
-    own = said[start:]
-    cut = start > 0 and bool(own) and own[0].get("role") != "user"
-    if not cut:
-        return [Turn(before + n, start + i, start + j) for n, (i, j) in enumerate(tool_calls.each_turn(own), start=1)]
-    end = next((i for i, message in enumerate(own) if message.get("role") == "user"), len(own))
-    rest = Turn(before, start, start + end)
-    later = enumerate(tool_calls.each_turn(own[end:]), start=before + 1)
-    return [rest, *(Turn(n, start + end + i, start + end + j) for n, (i, j) in later)]
+    numbered = enumerate(tool_calls.each_turn(said), start=1)
+    return [Turn(number, max(first, start), end) for number, (first, end) in numbered if end > start]
 
 
 def _rows(branches: Sequence[Branch], columns: Sequence[list[Turn]], start: int, order: Order) -> list[Row]:
     pieces = [Pieces(branch.messages) for branch in branches]
     rows: list[Row] = []
-    is_cut = [
-        bool(start and turns) and branch.messages[start].get("role") != "user"
-        for branch, turns in zip(branches, columns, strict=True)
-    ]
+    is_cut = [places.turn_cut_at(branch.messages, start) is not None for branch in branches]
     if any(is_cut):
         rests = tuple(turns[0] if cut else None for turns, cut in zip(columns, is_cut, strict=True))
         rows.append(Row(rests, lines(pieces, rests), is_rest=True))
@@ -218,31 +211,53 @@ def _rows(branches: Sequence[Branch], columns: Sequence[list[Turn]], start: int,
 
 
 def _lined_up(branches: Sequence[Branch], columns: Sequence[list[Turn]], order: Order) -> list[alignment.Row]:
-    if order == "order":
-        return alignment.by_order([len(column) for column in columns])
-    texts = [
-        [_turn_texts(branch.messages[turn.start : turn.end]) for turn in column]
+    said = [
+        [branch.messages[turn.start : turn.end] for turn in column]
         for branch, column in zip(branches, columns, strict=True)
     ]
-    keys = [[(both, both[0]) for both in column] for column in texts]
+    prompts = [[_short(messages.first_prompt(turn)) for turn in column] for column in said]
+    answer = cache(lambda column, item: _short(_last_said(said[column][item])))
 
     def alike(column: int, item: int, other: int, other_item: int) -> float:
-        mine, theirs = texts[column][item], texts[other][other_item]
-        return max(_alike(mine[0], theirs[0]), _alike(mine[1], theirs[1]))
+        mine, theirs = prompts[column][item], prompts[other][other_item]
+        if order == "prompts":  # the same prompt, typed again
+            return _alike(mine, theirs, _SAME_PROMPT)
+        return max(_alike(mine, theirs), _alike(answer(column, item), answer(other, other_item)))
 
-    return alignment.by_likeness(keys, alike)
-
-
-def _turn_texts(said: Sequence[Message]) -> tuple[str, str]:
-    """What a turn asks and what it says last, on one line each: enough to recognise it."""
-    prompt = " ".join(messages.first_prompt(said)[:2000].casefold().split())
-    last = next((text for m in reversed(said) if m.get("role") == "assistant" and (text := content.text(m))), "")
-    return prompt, " ".join(last[:2000].casefold().split())
+    keys = _turn_keys(prompts, answer)
+    return alignment.by_likeness(keys, alike, then_by_place=order == "prompts")
 
 
-def _alike(mine: str, theirs: str) -> float:
+def _turn_keys(prompts: Sequence[Sequence[str]], answer: Callable[[int, int], str]) -> list[list[alignment.Keys]]:
+    """What lines turns up, strongest first: a prompt that is said once, prompt and answer, the prompt.
+
+    "Go on" is said often and lines up nothing by itself. A prompt without words (a picture) has no key of its own.
+    """
+    counts = [Counter(column) for column in prompts]
+    repeated = {prompt for column in counts for prompt, count in column.items() if count > 1}
+    keys: list[list[alignment.Keys]] = []
+    for column, here in enumerate(prompts):
+        keys.append([])
+        for item, prompt in enumerate(here):
+            none = (column, item)
+            once = prompt if prompt and counts[column][prompt] == 1 else none
+            both = (prompt, answer(column, item)) if prompt in repeated else none
+            keys[-1].append((once, both, prompt or none))
+    return keys
+
+
+def _short(text: str) -> str:
+    """Enough of ``text`` to recognise it, on one line."""
+    return " ".join(text[:2000].casefold().split())
+
+
+def _last_said(turn: Sequence[Message]) -> str:
+    return next((text for m in reversed(turn) if m.get("role") == "assistant" and (text := content.text(m))), "")
+
+
+def _alike(mine: str, theirs: str, least: float = word_diff.ALIKE) -> float:
     found = word_diff.likeness(mine, theirs)
-    return found if found >= word_diff.ALIKE else 0.0
+    return found if found >= least else 0.0
 
 
 # --- what a reader has to know first ---------------------------------------------------------------------------------

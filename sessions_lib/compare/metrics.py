@@ -1,5 +1,8 @@
 """What a stretch of a conversation took: turns, steps, tokens, time, tool calls, errors, words of its answers.
 
+Turns and answers are those of the whole conversation, wherever the stretch begins: what follows a fork inside turn 1
+belongs to turn 1. So a stretch and what stands before it add up to the whole, but for a turn that lies in both.
+
 Each number says how many of the messages it is a sum over reported theirs: a sum is unknown (``None``) where none did,
 and a lower bound where only some did.
 
@@ -8,14 +11,13 @@ Does not estimate, and never counts unknown as 0.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sessions_lib import messages
+from sessions_lib import messages, times
 from sessions_lib.compare import word_diff
-from sessions_lib.messages import content, usage
+from sessions_lib.messages import content, places, usage
 from sessions_lib.messages import tool_calls as calls
 from sessions_lib.messages.content import Message
 
@@ -69,33 +71,36 @@ TITLES = {
     "answer_words": "Words in answers",
 }
 MEANINGS = {
-    "turns": "Prompts after the shared start.",
+    "turns": "Turns with anything after the shared start; the one that it ends in, too.",
     "steps": "Model calls.",
     "tokens_in": "All that was sent, the history again at each step.",
     "tokens_out": "All that the model wrote, its reasoning included.",
     "time_ms": "Time of the model calls and the tools, as recorded.",
     "tool_calls": "Calls the model asked for.",
     "errors": "Tool results that say they failed.",
-    "answer_words": "Words of the last answer of each turn.",
+    "answer_words": "Words of all answers: what was said after a turn’s last tool call.",
 }
 
 
-def of(said: Sequence[Message], start: int = 0) -> Figures:
-    """The figures of ``said`` from the message ``start`` on."""
-    own = said[start:]
-    answers = [message for message in own if message.get("role") == "assistant"]
+def of(said: Sequence[Message], start: int = 0, end: int | None = None) -> Figures:
+    """The figures of the messages from ``start`` up to ``end`` of the conversation ``said``."""
+    stretch = said[start:end]
+    answers = [message for message in stretch if message.get("role") == "assistant"]
     tokens = [usage.of(message) for message in answers]
-    results = [message for message in own if message.get("role") == "tool"]
+    results = [message for message in stretch if message.get("role") == "tool"]
     made = sum(len(calls.calls_of(message)) for message in answers)
+    words = sum(
+        word_diff.word_count(content.text(said[index])) for index in _answers(said, start, start + len(stretch))
+    )
     return Figures(
-        turns=_counted(messages.turn_count(own)),
+        turns=_counted(messages.turn_count(stretch) + (places.turn_cut_at(said, start) is not None and bool(stretch))),
         steps=_counted(len(answers)),
         tokens_in=_sum([found.input if found else None for found in tokens]),
         tokens_out=_sum([found.output if found else None for found in tokens]),
         time_ms=_time(answers, results),
         tool_calls=_counted(made),
         errors=_counted(sum(bool(message.get("is_error")) for message in results)),
-        answer_words=_counted(sum(word_diff.word_count(text) for text in _answers(own))),
+        answer_words=_counted(words),
     )
 
 
@@ -117,24 +122,22 @@ def _sum(values: Sequence[int | None]) -> Figure:
 
 def _time(answers: Sequence[Message], results: Sequence[Message]) -> Figure:
     """Model time is asked of every answer; the tools' is added where it was recorded."""
-    model = _sum([_milliseconds(message.get("duration_ms")) for message in answers])
+    model = _sum([times.milliseconds(message.get("duration_ms")) for message in answers])
     if model.value is None:
         return model
-    tools = [_milliseconds(message.get("duration_ms")) for message in results]
+    tools = [times.milliseconds(message.get("duration_ms")) for message in results]
     return model._replace(value=model.value + sum(spent for spent in tools if spent is not None))
 
 
-def _milliseconds(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return round(value) if math.isfinite(value) and 0 <= value < 1e15 else None
-
-
-def _answers(said: Sequence[Message]) -> list[str]:
-    """The text of the last assistant message of each turn, where it ends without calling a tool."""
-    texts = []
-    for start, end in calls.each_turn(said):
-        last = next((m for m in reversed(said[start:end]) if m.get("role") == "assistant"), None)
-        if last is not None and not calls.calls_of(last):
-            texts.append(content.text(last))
-    return texts
+def _answers(said: Sequence[Message], start: int, end: int) -> list[int]:
+    """The answers among the messages from ``start`` up to ``end``, by index: what a turn says after its last call."""
+    found = []
+    for first, last in calls.each_turn(said):
+        if last <= start or first >= end:
+            continue
+        for index in range(last - 1, first - 1, -1):
+            if said[index].get("role") == "user" or calls.calls_of(said[index]):
+                break
+            if said[index].get("role") == "assistant" and start <= index < end:
+                found.append(index)
+    return found

@@ -5,9 +5,13 @@ Does not escape: what it quotes are numbers and our own words only.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from sessions_lib import text
 from sessions_lib.compare import LETTERS, Comparison, Row, Shared, metrics
 from sessions_lib.compare.cells import Cell, Line
 from sessions_lib.compare.metrics import Figure
+from sessions_lib.messages import places
 
 KINDS = {
     "system": "system",
@@ -19,16 +23,19 @@ KINDS = {
 }
 
 
-def turn_label(row: Row) -> str:
-    """``Turn 4``, or ``Turn 4 of A, turn 3 of B`` where the numbers differ; the rest of a turn says so."""
+def turn_label(row: Row, *, starts_sentence: bool = True, whole: bool = False) -> str:
+    """``Turn 4``, or ``Turn 4 of A, turn 3 of B`` where the numbers differ.
+
+    The rest of a turn says so, unless ``whole``.
+    """
     held = [(letter, turn.number) for letter, turn in zip(LETTERS, row.turns, strict=False) if turn]
     if len({number for _, number in held}) == 1:
-        label = f"Turn {held[0][1]}"
+        label = f"turn {held[0][1]}"
     else:
-        label = ", ".join(
-            f"{'turn' if at else 'Turn'} {number} of {letter}" for at, (letter, number) in enumerate(held)
-        )
-    return f"{label}, the rest of it" if row.is_rest else label
+        label = ", ".join(f"turn {number} of {letter}" for letter, number in held)
+    if row.is_rest and not whole:
+        label = f"{label}, the rest of it" if starts_sentence else f"the rest of {label}"
+    return label[0].upper() + label[1:] if starts_sentence else label
 
 
 def state_label(line: Line, cell: Cell) -> str:
@@ -40,19 +47,13 @@ def state_label(line: Line, cell: Cell) -> str:
     return "only spacing differs" if cell.state == "spacing changed" else cell.state
 
 
-def counted(number: int, one: str) -> str:
-    """``1 message``, ``4 messages``, ``1,204 messages``."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
-
-
 def shared(start: Shared) -> str:
-    """The shared start in a line: ``4 messages · 122 tokens · identical``."""
+    """The shared start in a line: ``4 messages · 529 tokens · identical``; its tokens are those in and out."""
     if not start.messages:
         return "No shared start"
-    tokens = start.tokens.output
-    said = [counted(start.messages, "message")]
-    if tokens is not None:
-        said.append(counted(tokens, "token"))
+    said = [text.count(start.messages, "message")]
+    if start.tokens.answers:
+        said.append(text.tokens(start.tokens.total, is_partial=start.tokens.is_partial))
     said.append("identical" if start.basis == "id" else "the same texts, not copies")
     return " · ".join(said)
 
@@ -62,83 +63,120 @@ def counted_from(comparison: Comparison) -> str:
     return "After the shared start" if comparison.shared.messages else "Whole sessions"
 
 
+def after_start(comparison: Comparison, at: int) -> str:
+    """How much a branch holds of what is compared: ``2 turns after the shared start``."""
+    start = comparison.shared.messages
+    messages, turns = len(comparison.branches[at].messages) - start, comparison.figures[at].turns.value
+    if not messages:
+        return "nothing after the shared start yet" if start else "nothing yet"
+    counted = text.count(turns, "turn") if turns else text.count(messages, "message")
+    return f"{counted} after the shared start" if start else counted
+
+
+# --- where they part -------------------------------------------------------------------------------------------------
+
+
 def parted(comparison: Comparison) -> str:
-    """Where and how the branches part, in a sentence without an end: ``Forked after message 4: different prompts``."""
+    """Where and how the branches part, in a sentence without an end: ``Forked after turn 2: different prompts``."""
     if comparison.parted == "never":
         return "They never part"
-    start = comparison.shared
-    where = (
-        "No shared start"
-        if not start.messages
-        else f"{'Forked' if start.basis == 'id' else 'Parted'} after message {start.messages}"
-    )
     row = comparison.rows[comparison.first_difference or 0]
+    where = _fork_point(comparison)
+    if comparison.parted == "end":
+        return f"{where}: {_end(comparison, row)}"
     if comparison.first_difference:
-        number = next(turn.number for turn in row.turns if turn)
-        where += f", first different in turn {number}"
-    how = {
-        "prompts": "different prompts",
-        "answers": "same prompt, different answers",
-        "tools": "same prompt, different tool calls",
-        "end": _end(comparison, row),
-    }[comparison.parted]
-    if row.is_rest and comparison.parted in ("answers", "tools"):
-        how = how.replace("same prompt, ", "")
-    return f"{where}: {how}"
+        where += f", first different in {turn_label(row, starts_sentence=False)}"
+    how = {"prompts": "different prompts", "answers": "different answers", "tools": "different tool calls"}
+    same = "same prompt, " if comparison.parted != "prompts" and not row.is_rest else ""
+    return f"{where}: {same}{how[comparison.parted]}"
+
+
+def _fork_point(comparison: Comparison) -> str:
+    start = comparison.shared
+    if not start.messages:
+        return "No shared start"
+    found = [places.place(branch.messages, start.messages) for branch in comparison.branches]
+    place = next((place for place in found if place.startswith("inside")), found[0])
+    return f"{'Forked' if start.basis == 'id' else 'Parted'} {place}"
 
 
 def _end(comparison: Comparison, row: Row) -> str:
-    """Which branches have no turn in ``row``: they end there, or have other turns later."""
+    """Which branches have no turn in ``row``: they end before it, or have other turns later."""
     missing = [at for at, turn in enumerate(row.turns) if turn is None]
-    held = [at for at, turn in enumerate(row.turns) if turn is not None]
-    later = comparison.rows[(comparison.first_difference or 0) + 1 :]
-    if not any(other.turns[at] for other in later for at in missing):
-        return f"{_letters(missing)} {'ends' if len(missing) == 1 else 'end'} here"
-    what = "the rest of this turn" if row.is_rest else "this turn"
-    return f"only {_letters(held)} {'has' if len(held) == 1 else 'have'} {what}"
+    number = comparison.first_difference or 0
+    before, later = comparison.rows[:number], comparison.rows[number + 1 :]
+    if any(other.turns[at] for other in later for at in missing):
+        held = [at for at, turn in enumerate(row.turns) if turn is not None]
+        what = turn_label(row, starts_sentence=False)
+        return f"only {_letters(held)} {'has' if len(held) == 1 else 'have'} {what}"
+    verb = "ends" if len(missing) == 1 else "end"
+    if not before:
+        return f"{_letters(missing)} {verb} there"
+    last = turn_label(before[-1], starts_sentence=False, whole=True)
+    return f"the same to the end of {last}, where {_letters(missing)} {verb}"
 
 
-def _letters(places: list[int]) -> str:
-    return " and ".join(LETTERS[at] for at in places)
+def _letters(branches: list[int]) -> str:
+    return text.listed([LETTERS[at] for at in branches])
 
 
-def figure(name: str, found: Figure) -> str:
-    """A figure for people: ``1,204``, ``≥ 1,204`` where some did not report, ``unknown``."""
-    if found.value is None:
-        return "unknown"
-    return ("≥ " if found.is_partial else "") + _number(name, found.value)
+# --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def delta(name: str, found: Figure, base: Figure) -> str:
-    """The difference to the first branch: ``+35``, ``−2``, ``=``; ``""`` if either is unknown."""
-    change = metrics.difference(found, base)
-    if change is None:
-        return ""
-    if change.value == 0:
-        return "=" if change.is_exact else "≈ ="
-    sign = "+" if change.value > 0 else "−"
-    return ("" if change.is_exact else "≈ ") + sign + _number(name, abs(change.value))
+class FigureCell(NamedTuple):
+    """A figure of one branch as it is written, and its ``delta`` to the first branch (``""`` for none).
+
+    ``share`` is its size beside the largest of its kind, from 0 to 1; ``note`` says how much of it is known.
+    """
+
+    text: str
+    delta: str
+    share: float
+    note: str
 
 
-def known(found: Figure) -> str:
+class FigureRow(NamedTuple):
+    """One figure of all branches: its title, what it means, a cell a branch."""
+
+    title: str
+    meaning: str
+    cells: tuple[FigureCell, ...]
+
+
+def figure_table(comparison: Comparison) -> list[FigureRow]:
+    """The figures of all branches, written so that each difference agrees with the two figures it is of."""
+    columns = [dict(branch.items()) for branch in comparison.figures]
+    return [
+        FigureRow(title, metrics.MEANINGS[name], _figure_cells(name, [column[name] for column in columns]))
+        for name, title in metrics.TITLES.items()
+    ]
+
+
+def _figure_cells(name: str, figures: list[Figure]) -> tuple[FigureCell, ...]:
+    base, *others = (figure.value for figure in figures)
+    step = text.shared_step(base, others) if name == "time_ms" else None
+    most = max((figure.value or 0 for figure in figures), default=0)
+
+    def written(value: int | None) -> str:
+        return text.duration(value, step) if name == "time_ms" else text.number(value)
+
+    cells = []
+    for at, figure in enumerate(figures):
+        change = metrics.difference(figure, figures[0]) if at else None
+        delta = "" if change is None else text.signed(change.value, written(abs(change.value)))
+        cells.append(
+            FigureCell(
+                ("≥ " if figure.is_partial else "") + written(figure.value),
+                delta if change is None or change.is_exact else f"≈ {delta}",
+                (figure.value or 0) / most if most else 0,
+                _known(figure),
+            )
+        )
+    return tuple(cells)
+
+
+def _known(figure: Figure) -> str:
     """How much of a figure was reported, ``""`` if all of it."""
-    if found.value is None:
+    if figure.value is None:
         return "No answer reported it."
-    return f"{found.known} of {found.of} answers reported it." if found.is_partial else ""
-
-
-def duration(milliseconds: int | None) -> str:
-    """``0.4 s``, ``12 s``, ``2 min 5 s``; ``""`` if unknown."""
-    if milliseconds is None:
-        return ""
-    if not milliseconds:
-        return "0 s"
-    seconds = milliseconds / 1000
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60:,} min {whole % 60} s"
-
-
-def _number(name: str, value: int) -> str:
-    return duration(value) if name == "time_ms" else f"{value:,}"
+    return f"{figure.known} of {figure.of} answers reported it." if figure.is_partial else ""

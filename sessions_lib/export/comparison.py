@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sessions_lib import names
-from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
+from sessions_lib.compare import LETTERS, Comparison, Row, wording
 from sessions_lib.compare.cells import Cell
 from sessions_lib.compare.word_diff_marks import Segment
 from sessions_lib.export import comparison_html
@@ -76,13 +76,8 @@ def _letter(at: int, colour: bool) -> str:
 
 
 def _figures_table(comparison: Comparison) -> Iterator[str]:
-    columns = [dict(found.items()) for found in comparison.figures]
-    rows = [(wording.counted_from(comparison), *LETTERS[: len(columns)])]
-    for name, heading in metrics.TITLES.items():
-        cells = [column[name] for column in columns]
-        said = [wording.figure(name, cell) for cell in cells]
-        changes = ["", *(wording.delta(name, cell, cells[0]) for cell in cells[1:])]
-        rows.append((heading, *(f"{one} ({d})" if d else one for one, d in zip(said, changes, strict=True))))
+    rows = [(wording.counted_from(comparison), *LETTERS[: len(comparison.branches)])]
+    rows += [(row.title, *map(_with_delta, row.cells)) for row in wording.figure_table(comparison)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
         yield "  ".join(
@@ -217,14 +212,8 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
     letters = LETTERS[: len(comparison.branches)]
     yield f"| {wording.counted_from(comparison)} | " + " | ".join(letters) + " |"
     yield "|---|" + "---:|" * len(letters)
-    columns = [dict(found.items()) for found in comparison.figures]
-    for name, heading in metrics.TITLES.items():
-        cells = [column[name] for column in columns]
-        said = [wording.figure(name, cell) for cell in cells]
-        changes = ["", *(wording.delta(name, cell, cells[0]) for cell in cells[1:])]
-        yield (
-            f"| {heading} | " + " | ".join(f"{s} ({d})" if d else s for s, d in zip(said, changes, strict=True)) + " |"
-        )
+    for figure in wording.figure_table(comparison):
+        yield f"| {figure.title} | " + " | ".join(map(_with_delta, figure.cells)) + " |"
     yield f"\n## Shared start\n\n{wording.shared(comparison.shared)}\n"
     if comparison.shared.effects:
         yield "Before the fork, once for all:\n"
@@ -261,6 +250,10 @@ def effect(step: tool_calls.Step) -> str:
     """One tool call of the shared start on a line, with how it ended where it did not end well."""
     ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
     return visible(tool_calls.label(step.call)) + ending
+
+
+def _with_delta(cell: wording.FigureCell) -> str:
+    return f"{cell.text} ({cell.delta})" if cell.delta else cell.text
 
 
 def _shown_words(cell: Cell) -> Sequence[Segment] | None:

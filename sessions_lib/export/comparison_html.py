@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from sessions_lib import names
-from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
+from sessions_lib.compare import LETTERS, Comparison, Row, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
 from sessions_lib.compare.word_diff_marks import Segment
 from sessions_lib.export import html
@@ -57,18 +57,15 @@ def _badge(at: int) -> str:
 
 
 def _figures(comparison: Comparison) -> Iterator[str]:
-    heads = "".join(
-        f'<th title="{_text(metrics.MEANINGS[name])}">{title}</th>' for name, title in metrics.TITLES.items()
-    )
+    table = wording.figure_table(comparison)
+    heads = "".join(f'<th title="{_text(row.meaning)}">{row.title}</th>' for row in table)
     counted = wording.counted_from(comparison)
     yield f'<div class="scroll"><table class="figures"><thead><tr><th>{counted}</th>{heads}</tr></thead>'
-    base = dict(comparison.figures[0].items())
-    for at, (branch, found) in enumerate(zip(comparison.branches, comparison.figures, strict=True)):
+    for at, branch in enumerate(comparison.branches):
         cells = []
-        for name, figure in found.items():
-            change = wording.delta(name, figure, base[name]) if at else ""
-            against = f"<small>{_text(change)}{'' if change == '=' else ' vs'} A</small>" if change else ""
-            cells.append(f"<td>{_text(wording.figure(name, figure))}{against}</td>")
+        for cell in (row.cells[at] for row in table):
+            against = f"<small>{_text(cell.delta)}{'' if cell.delta == '=' else ' vs'} A</small>" if cell.delta else ""
+            cells.append(f'<td title="{_text(cell.note)}">{_text(cell.text)}{against}</td>')
         name = _text(names.one_line(branch.title, 60))
         yield f'<tr class="b{at}"><th>{_badge(at)} {name}</th>{"".join(cells)}</tr>'
     yield "</table></div>"

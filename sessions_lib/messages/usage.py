@@ -76,6 +76,11 @@ class Totals:
     reported: int = 0
     answers: int = 0
 
+    @property
+    def is_partial(self) -> bool:
+        """True if some answers reported none: the true sums are larger."""
+        return 0 < self.reported < self.answers
+
     def __post_init__(self) -> None:
         if not self.answers:
             for name in SUMS:

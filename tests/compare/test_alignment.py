@@ -13,8 +13,23 @@ def keys(text):
     return [(char, char.lower()) for char in text]
 
 
-def test_by_order_ends_shorter_lists_in_gaps():
-    assert alignment.by_order([3, 1]) == [(0, 0), (1, None), (2, None)]
+def by_place(*lists, alike=None):
+    return alignment.by_likeness([keys(text) for text in lists], alike, then_by_place=True)
+
+
+def test_what_nothing_lines_up_stands_by_its_place():
+    assert by_place("abc", "x") == [(0, 0), (1, None), (2, None)]
+    assert by_place("ab", "xyz") == [(0, 0), (1, 1), (None, 2)]
+
+
+def test_places_are_counted_between_what_is_lined_up():
+    assert by_place("ac", "xyc") == [(0, 0), (None, 1), (1, 2)]
+    assert by_place("axcy", "acz") == [(0, 0), (1, None), (2, 1), (3, 2)]
+
+
+def test_in_a_gap_with_one_more_on_one_side_likeness_decides_before_the_place():
+    assert by_place("ab", "xyz", alike=lambda _a, i, _b, j: float((i, j) == (1, 2))) == [(0, 0), (None, 1), (1, 2)]
+    assert by_place("ab", "xy", alike=lambda _a, i, _b, j: float((i, j) == (0, 1))) == [(0, 0), (1, 1)]
 
 
 def test_equal_items_stand_side_by_side_around_a_gap():
@@ -75,3 +90,11 @@ def test_every_item_stands_once_and_in_order(lists):
     for column, text in enumerate(lists):
         assert [row[column] for row in rows if row[column] is not None] == list(range(len(text)))
     assert all(any(item is not None for item in row) for row in rows)
+
+
+@given(st.lists(texts, min_size=2, max_size=4))
+def test_by_place_too_every_item_stands_once_and_in_order(lists):
+    rows = by_place(*lists, alike=lambda _a, i, _b, j: float((i + j) % 3 == 0))
+
+    for column, text in enumerate(lists):
+        assert [row[column] for row in rows if row[column] is not None] == list(range(len(text)))

@@ -19,7 +19,7 @@ def answer(text, message_id=None, **more):
     return {"role": "assistant", "content": text, **({"id": message_id} if message_id else {}), **more}
 
 
-def compared(*conversations, order="order"):
+def compared(*conversations, order="prompts"):
     letters = "abcd"
     return compare.compare(
         [Branch(letters[n], letters[n].upper(), said) for n, said in enumerate(conversations)], order=order
@@ -173,6 +173,54 @@ def test_where_only_one_branch_goes_on_inside_the_turn_the_other_has_a_gap_there
     assert found.rows[0].is_rest
 
 
+def test_equal_prompts_stand_side_by_side_and_an_extra_turn_alone():
+    a = [user("Name a boat."), answer("alpha 0"), user("Name a port."), answer("alpha 1")]
+    a += [user("Name a cape."), answer("alpha 2")]
+    c = [user("Name a boat."), answer("gamma 0"), user("Extra question."), answer("gamma 1")]
+    c += [user("Name a  port."), answer("gamma 2"), user("name a cape."), answer("gamma 3")]
+
+    assert numbers(compared(a, c)) == [(1, 1), (None, 2), (2, 3), (3, 4)]
+    assert numbers(compared(c, a)) == [(1, 1), (2, None), (3, 2), (4, 3)]
+    assert numbers(compared(a, c, a)) == [(1, 1, 1), (None, 2, None), (2, 3, 2), (3, 4, 3)]
+
+
+def test_an_extra_turn_stands_alone_where_the_prompt_after_it_was_typed_a_little_differently():
+    a = [*START, user("How should the server keep its tokens?", "a1"), answer("In the key ring.", "a2")]
+    b = [*START, user("And the weather?", "b1"), answer("Fine.", "b2")]
+    b += [user("How should the server keep the tokens?", "b3"), answer("On disk.", "b4")]
+
+    assert numbers(compared(a, b)) == [(None, 2), (2, 3)]
+
+
+def test_a_prompt_that_is_said_often_lines_up_with_its_own_answer():
+    a = [*START, *go_on("one", "a"), *go_on("two", "b")]
+    b = [*START, *go_on("one", "c"), *go_on("new", "d"), *go_on("two", "e")]
+
+    assert numbers(compared(a, b)) == [(2, 2), (None, 3), (3, 4)]
+
+
+def go_on(said, message_id):
+    return [user("Go on.", message_id), answer(said, f"{message_id}2")]
+
+
+def test_one_repeated_answer_does_not_keep_three_equal_prompts_apart():
+    same = [user("Yes."), answer("Good.")]
+    three = [said for n in range(3) for said in (user(f"Question {n}?"), answer(f"Answer {n}"))]
+    other = [said for n in range(3) for said in (user(f"Question {n}?"), answer(f"Another answer {n}"))]
+
+    found = compared([*START, *same, *three], [*START, *other, *same])
+
+    assert numbers(found) == [(2, None), (3, 2), (4, 3), (5, 4), (None, 5)]
+
+
+def test_prompts_that_are_pictures_are_no_equal_prompts():
+    picture = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]
+    a = [*START, user(picture, "a1"), answer("A boat.", "a2"), user("Why?", "a3"), answer("So.", "a4")]
+    b = [*START, user("Why?", "b3"), answer("So.", "b4"), user(picture, "b1"), answer("A cape.", "b2")]
+
+    assert numbers(compared(a, b)) == [(2, None), (3, 2), (None, 3)]
+
+
 def test_branches_that_meet_again_line_up_by_likeness():
     meets = [user("How much gold is left?"), answer("Seven gold.")]
     a = [*START, user("Take the left way to the gate.", "a1"), answer("Done.", "a2"), *meets]
@@ -185,7 +233,7 @@ def test_branches_that_meet_again_line_up_by_likeness():
         *meets,
     ]
 
-    assert numbers(compared(a, b)) == [(2, 2), (3, 3), (None, 4)]
+    assert numbers(compared(a, b)) == [(2, 2), (None, 3), (3, 4)]
     assert numbers(compared(a, b, order="likeness")) == [(2, None), (None, 2), (None, 3), (3, 4)]
 
 
@@ -429,6 +477,96 @@ def test_a_branch_that_goes_on_elsewhere_is_not_said_to_end():
         order="likeness",
     )
 
-    assert wording.parted(cut) == "Forked after message 1: only A has the rest of this turn"
-    assert wording.parted(ended) == "Forked after message 1: B ends here"
-    assert wording.parted(met) == "Forked after message 2: only A has this turn"
+    assert wording.parted(cut) == "Forked inside turn 1: only A has the rest of turn 1"
+    assert wording.parted(ended) == "Forked inside turn 1: B ends there"
+    assert wording.parted(met) == "Forked after turn 1: only A has turn 2"
+
+
+# --- a fork inside a turn: rerun, ``fork --at 1``, try in parallel -----------------------------------------------------
+
+QUESTION = [user("Which way to the gate?", "q1")]
+USED = {"prompt_tokens": 40, "completion_tokens": 9}
+
+
+def rerun(second="Take the path along the river until you see the mill.", more=True):
+    """Two answers to one prompt, the first with a turn after it."""
+    after = [user("Thanks.", "q2"), answer("You are welcome.", "a2", usage=USED)] if more else []
+    return compared(
+        [*QUESTION, answer("Go straight on, past the well and the old oak.", "a1", usage=USED), *after],
+        [*QUESTION, answer(second, "b1", usage=USED)],
+    )
+
+
+def figures(comparison):
+    return {row.title: [cell.text for cell in row.cells] for row in wording.figure_table(comparison)}
+
+
+def test_a_rerun_of_a_prompt_answers_that_prompts_turn():
+    found = figures(rerun())
+
+    assert found["Turns"] == ["2", "1"]
+    assert found["Words in answers"] == ["13", "11"]
+    assert found["Tokens out"] == ["18", "9"]
+    assert [wording.after_start(rerun(), at) for at in (0, 1)] == [
+        "2 turns after the shared start",
+        "1 turn after the shared start",
+    ]
+
+
+def test_where_branches_part_is_said_in_turns():
+    same = "Go straight on, past the well and the old oak."
+
+    assert wording.parted(rerun()) == "Forked inside turn 1: different answers"
+    assert wording.parted(rerun(same)) == "Forked inside turn 1: the same to the end of turn 1, where B ends"
+    assert wording.parted(compared([*START, user("a", "x")], [*START, user("b", "y")])) == (
+        "Forked after turn 1: different prompts"
+    )
+    assert wording.parted(compared([user("a", "x"), answer("1")], [user("a", "y"), answer("2")])) == (
+        "Parted inside turn 1: different answers"
+    )
+    assert wording.parted(compared([user("a")], [user("b")])) == "No shared start: different prompts"
+
+
+def test_a_difference_further_on_names_its_turn_in_each_branch():
+    a = [*START, *go_on("one", "a"), user("Which boots?"), answer("The old ones.")]
+    b = [*START, *go_on("one", "c"), user("Weather?"), answer("Fine."), user("Which boots?"), answer("The new ones.")]
+
+    assert wording.parted(compared(a, b)) == "Forked after turn 1: only B has turn 3"
+    assert [wording.turn_label(row) for row in compared(a, b).rows] == ["Turn 2", "Turn 3", "Turn 3 of A, turn 4 of B"]
+
+
+def test_the_shared_start_counts_tokens_in_and_out():
+    start = [user("q", "1"), answer("Yes.", "2", usage=USED)]
+
+    assert wording.shared(compared([*start, user("a")], [*start, user("b")]).shared) == (
+        "2 messages · 49 tokens · identical"
+    )
+    assert wording.shared(compared(START, [*START, user("b")]).shared) == "2 messages · tokens unknown · identical"
+    assert wording.shared(compared(QUESTION, [*QUESTION, answer("x")]).shared) == "1 message · identical"
+
+
+def test_times_are_subtracted_before_they_are_rounded():
+    def took(milliseconds):
+        return [*START, user("q", str(milliseconds)), answer("ok", duration_ms=milliseconds)]
+
+    found = wording.figure_table(compared(took(740), took(1170), took(740)))
+
+    assert [(cell.text, cell.delta) for row in found if row.title == "Time" for cell in row.cells] == [
+        ("740 ms", ""),
+        ("1.17 s", "+430 ms"),
+        ("740 ms", "="),
+    ]
+
+
+def test_unknown_and_partly_known_figures_say_so():
+    half = [answer("a", usage=USED), answer("b")]
+
+    found = wording.figure_table(compared([*START, user("q", "x"), *half], [*START, user("q", "y"), answer("c")]))
+
+    cells = {row.title: row.cells for row in found}
+    assert [cell.text for cell in cells["Tokens out"]] == ["≥ 9", "unknown"]
+    assert [cell.note for cell in cells["Tokens out"]] == [
+        "1 of 2 answers reported it.",
+        "No answer reported it.",
+    ]
+    assert [cell.delta for cell in cells["Tokens out"]] == ["", ""]

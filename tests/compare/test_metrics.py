@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from sessions_lib.compare import metrics
 from sessions_lib.compare.metrics import Difference, Figure
 
@@ -84,3 +87,61 @@ def test_a_difference_of_a_lower_bound_is_not_exact():
 
 def test_every_figure_has_a_title_and_a_meaning():
     assert [name for name, _ in metrics.of([]).items()] == list(metrics.TITLES) == list(metrics.MEANINGS)
+
+
+def test_the_rest_of_a_turn_is_a_turn_with_its_own_answer():
+    said = [
+        {"role": "user", "content": "q"},
+        answer("one two three"),
+        {"role": "user", "content": "r"},
+        answer("four five"),
+    ]
+
+    found = metrics.of(said, 1)
+
+    assert (found.turns.value, found.answer_words.value) == (2, 5)
+
+
+def test_answers_that_follow_one_another_all_count():
+    said = [
+        {"role": "user", "content": "q"},
+        answer("I look", tool_calls=[{"id": "c", "function": {"name": "look", "arguments": "{}"}}]),
+        {"role": "tool", "tool_call_id": "c", "content": "north"},
+        answer("Go nor", interrupted=True),
+        answer("Go north now."),
+    ]
+
+    assert metrics.of(said).answer_words.value == 5
+
+
+messages = st.lists(
+    st.one_of(
+        st.just({"role": "user", "content": "q"}),
+        st.builds(
+            lambda text, used, took, call: answer(
+                text,
+                usage=USED if used else None,
+                duration_ms=took,
+                tool_calls=[{"id": "c", "function": {"name": "look", "arguments": "{}"}}] if call else None,
+            ),
+            st.sampled_from(["", "one", "one two three"]),
+            st.booleans(),
+            st.sampled_from([None, 0, 412]),
+            st.booleans(),
+        ),
+        st.builds(lambda bad: {"role": "tool", "tool_call_id": "c", "content": "", "is_error": bad}, st.booleans()),
+        st.just({"role": "system", "content": "s"}),
+    ),
+    max_size=12,
+)
+
+
+@given(messages, st.integers(0, 12))
+def test_what_two_stretches_took_adds_up_to_the_whole_wherever_the_fork_is(said, at):
+    at = min(at, len(said))
+    start, own, whole = (dict(metrics.of(said, *ends).items()) for ends in ((0, at), (at, None), (0, None)))
+
+    for name in metrics.TITLES:
+        cut = name == "turns" and at < len(said) and said[at]["role"] != "user" and start["turns"].value
+        assert (start[name].value or 0) + (own[name].value or 0) == (whole[name].value or 0) + bool(cut)
+        assert start[name].of + own[name].of == whole[name].of

@@ -44,8 +44,8 @@ def test_the_terminal_shows_words_as_git_does(comparison):
         "Tool errors                   0    1 (+1)",
         "Words in answers              8  22 (+14)",
         "",
-        "Shared start: 2 messages · identical",
-        "Forked after message 2: same prompt, different tool calls",
+        "Shared start: 2 messages · tokens unknown · identical",
+        "Forked after turn 1: same prompt, different tool calls",
         "",
         "── Turn 2 ──────────────────────────────────────────────────",
         "=  prompt",
@@ -136,3 +136,29 @@ def test_every_format_takes_sessions_that_share_nothing_or_are_empty():
         assert compare_export.markdown(found)
         assert compare_export.html(found)
         assert compare_export.as_json(found)["rows"]
+
+
+@pytest.fixture
+def rerun():
+    prompt = [user("Which way?", "q")]
+    a = [*prompt, answer("Go west.", duration_ms=740), user("Thanks."), answer("You are welcome.", duration_ms=0)]
+    return compare.compare([Branch("a", "A", a), Branch("b", "B", [*prompt, answer("East.", duration_ms=1170)])])
+
+
+def test_every_format_counts_the_turn_that_a_rerun_answers(rerun):
+    said = compare_export.terminal(rerun), compare_export.markdown(rerun), compare_export.html(rerun)
+
+    assert said[0].split("\n")[4].split() == ["Turns", "2", "1", "(−1)"]
+    assert said[0].split("\n")[11].split() == ["Words", "in", "answers", "5", "1", "(−4)"]
+    assert "| Turns | 2 | 1 (−1) |" in said[1]
+    assert '<td title="">1<small>−1 vs A</small></td>' in said[2]
+    assert [figures["turns"]["value"] for figures in compare_export.as_json(rerun)["figures"]] == [2, 1]
+    for text in said:
+        assert "Forked inside turn 1: different answers" in text
+
+
+def test_every_format_writes_times_alike(rerun):
+    for text in (compare_export.terminal(rerun), compare_export.markdown(rerun)):
+        assert "740 ms" in text
+        assert "1.17 s (+430 ms)" in text
+    assert '<td title="">1.17 s<small>+430 ms vs A</small></td>' in compare_export.html(rerun)

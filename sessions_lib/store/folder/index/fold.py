@@ -125,7 +125,7 @@ class Fold:
             if rows is not None:
                 place = (chunk.starts[index], chunk.ends[index] - chunk.starts[index], chunk.places[index])
                 facts = (model or None, *(tokens or _NO_TOKENS), made, error)
-                times_ms = (milliseconds(head.duration_ms), milliseconds(head.first_token_ms))
+                times_ms = (times.milliseconds(head.duration_ms), times.milliseconds(head.first_token_ms))
                 rows.append((self.next_row, row.n, number, *place, role, turn_time, int(counts), *facts, *times_ms))
                 self.next_row += 1
             number += 1
@@ -209,13 +209,18 @@ class Fold:
         if not stack[-1]:
             stack.pop()
         if call[1] not in self.losers:
-            sums, took = self._uses(call[4]), milliseconds(head.duration_ms)
+            sums, took = self._uses(call[4]), times.milliseconds(head.duration_ms)
             sums[1] += bool(head.is_error)
             sums[2] -= 1
             if took is not None:
                 sums[3] = (sums[3] or 0) + took
                 sums[4] += 1
-        call[5:] = [number, int(bool(head.is_error)), int(head.effect is not False), milliseconds(head.duration_ms)]
+        call[5:] = [
+            number,
+            int(bool(head.is_error)),
+            int(head.effect is not False),
+            times.milliseconds(head.duration_ms),
+        ]
         if call[1] < self.first_new and self.rows is not None:
             self.calls.append(call)  # stored earlier, answered now
 
@@ -314,10 +319,3 @@ def _add_copy(sums: Sums, tokens: usage.Counts | None) -> None:
     sums[_COPIES] += 1
     if tokens is not None and tokens[4] is not None:
         sums[_AGAIN] = (sums[_AGAIN] or 0) + tokens[4]
-
-
-def milliseconds(value: Any) -> int | None:
-    """A duration as the rows hold it; ``None`` for what is none."""
-    if value is None or isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        return None
-    return round(value)
