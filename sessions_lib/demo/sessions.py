@@ -19,18 +19,7 @@ from sessions_lib import messages, names, times
 from sessions_lib.agent import demo_model
 from sessions_lib.agent.agent import Agent
 from sessions_lib.agent.providers import DEMO_MODEL
-from sessions_lib.demo.samples import (
-    AUTH_ANSWER,
-    AUTH_PROMPT,
-    LARGE,
-    OAUTH_ANSWER,
-    OAUTH_PROMPT,
-    REFRESH_ANSWER,
-    REFRESH_PROMPT,
-    SAMPLES,
-    Sample,
-    Turn,
-)
+from sessions_lib.demo.samples import LARGE, Sample, Turn, named, samples
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import disk
@@ -115,20 +104,23 @@ def _play(session: Session, prompt: str, start: datetime) -> None:
 def _auth(manager: SessionManager, now: datetime) -> list[Session]:
     dice = random.Random(7)
     start = now - timedelta(days=4, hours=6)
-    design = _new(manager, "auth-design", start, "User authentication", ["architecture", "auth"])
-    design.extend(_written(Turn(AUTH_PROMPT, AUTH_ANSWER), LARGE, start, dice, 0))
+    first, second = named("auth-design").turns
+    design = _new(manager, "auth-design", start, named("auth-design").title, named("auth-design").tags)
+    design.extend(_written(first, LARGE, start, dice, 0))
     branch = _fork(manager, design, "jwt-branch", None, "jwt_branch")
     later = start + timedelta(minutes=9)
-    design.extend(_written(Turn(OAUTH_PROMPT, OAUTH_ANSWER), LARGE, later, dice, 140))
-    branch.extend(_written(Turn(REFRESH_PROMPT, REFRESH_ANSWER), LARGE, later + timedelta(minutes=5), dice, 140))
+    design.extend(_written(second, LARGE, later, dice, 140))
+    (refresh,) = named("jwt-branch").turns
+    branch.extend(_written(refresh, LARGE, later + timedelta(minutes=5), dice, 140))
     return [design, branch]
 
 
 def _samples(manager: SessionManager, now: datetime) -> list[Session]:
     dice = random.Random(2026)
     made = []
-    for number, sample in enumerate(SAMPLES):
-        days_ago = DAYS - 1 - (DAYS - 6) * number / (len(SAMPLES) - 1)
+    unnamed = [sample for sample in samples() if sample.name is None]
+    for number, sample in enumerate(unnamed):
+        days_ago = DAYS - 1 - (DAYS - 6) * number / (len(unnamed) - 1)
         start = now - timedelta(days=days_ago, minutes=dice.randrange(600))
         made.append(_sample(manager, sample, start, dice))
     return made
