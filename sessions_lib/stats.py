@@ -43,6 +43,8 @@ UNIX_DAY = date(1970, 1, 1).toordinal()
 NO_TAG = "untagged"
 NO_MODEL = "unknown model"
 
+# Rows of ``activity`` with something that counts: a message, or tokens of a model that took part in one.
+_COUNTS = "(a.messages>0 OR a.total IS NOT NULL)"
 _SUMS = ", ".join(f"sum(a.{name})" for name in (*COUNTS, *TOKENS))
 _TIME_COLUMNS = ("created", "last_active", "time")
 
@@ -241,7 +243,7 @@ def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, spl
         day = _day_number(zone, found) if (found := _days(db)) else "0"
         where, values = _without_days(catalog, db, asked)
         name, join = _split(split)
-        joined = f"{_sessions_join(where)} {join} WHERE {where} AND a.messages>0"
+        joined = f"{_sessions_join(where)} {join} WHERE {where} AND {_COUNTS}"
         low, high = _quarters(asked)
         inside = "a.quarter>=? AND a.quarter<?"
         if split == "model":
@@ -275,9 +277,10 @@ def by_tag(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
 
 
 def by_model(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
-    """A row a model, most tokens first: what it answered. Columns as in ``by_tag``, with ``model``.
+    """A row a model, most tokens first: what it answered and spent. Columns as in ``by_tag``, with ``model``.
 
-    Messages no model wrote (prompts, tool results) are not in it; answers that name none are ``unknown model``.
+    Messages no model wrote (prompts, tool results) are not in it; answers that name none are ``unknown model``. A model
+    that only took part in the answers of another (an advisor) has its tokens here, and no answers.
     """
     return _by_name(catalog, asked, "model")
 
@@ -289,7 +292,7 @@ def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
         where, values = _activity(catalog, db, asked)
         if split == "tag" and not (asked.since or asked.until):
             return _whole_by_tag(db, where, values)
-        answered = " AND a.answers>0" if split == "model" else ""
+        answered = " AND (a.answers>0 OR a.total IS NOT NULL)" if split == "model" else ""
         return db.execute(
             f"SELECT {name} AS name, count(DISTINCT s.n), "
             "count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), "
@@ -370,21 +373,21 @@ def context(catalog: Catalog, session: str) -> pd.DataFrame:
         catalog.add_rows(db, session)
         return db.execute(
             "SELECT m.number, m.role, coalesce(m.time, s.last_active), m.number>=s.inherited, "
-            "m.input, m.output, m.total "
+            "m.context, m.input, m.output, m.total "
             "FROM messages m JOIN sessions s ON s.n=m.session WHERE s.id=? ORDER BY m.number",
             (session,),
         ).fetchall()
 
     turns: list[list[Any]] = []
     prompts = 0
-    for number, role, time, own, *tokens in catalog.ask(read):
+    for number, role, time, own, length, *tokens in catalog.ask(read):
         prompts += role == "user"
         if not turns or (role == "user" and prompts > 1):
             turns.append([len(turns) + 1, number, time, not own, 0, None, None, None, None, None])
         if role == "assistant":
             turn = turns[-1]
             turn[4] += 1
-            turn[5] = tokens[0] if tokens[0] is not None else turn[5]
+            turn[5] = length if length is not None else turn[5]
             for place, value in zip((6, 7, 8), tokens, strict=True):
                 if value is not None:
                     turn[place] = (turn[place] or 0) + value
@@ -427,7 +430,7 @@ def _spent(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str,
 def _activity(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
     """What ``asked`` chooses as a condition on ``activity a`` and ``sessions s``, each message once."""
     where, values = _spent(catalog, db, asked)
-    return f"{where} AND a.messages>0", values
+    return f"{where} AND {_COUNTS}", values
 
 
 def _from(where: str, asked: Query) -> str:
@@ -546,6 +549,7 @@ def _frame(
             made[name] = pd.Series(column, dtype=object)
     for prefix in ("", "own_"):  # where there was no answer, nothing was spent: known, and 0 (see ``usage.Totals``)
         if prefix + "answers" in made:
+            nothing = (made[prefix + "answers"] == 0) & pd.isna(made[prefix + "total"])
             for name in filter(made.__contains__, (prefix + token for token in TOKENS)):
-                made[name][pd.isna(made[name]) & (made[prefix + "answers"] == 0)] = 0
+                made[name][pd.isna(made[name]) & nothing] = 0
     return pd.DataFrame(made, columns=list(columns))

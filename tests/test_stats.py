@@ -70,6 +70,77 @@ def test_a_session_has_whole_and_own_numbers(chain: Catalog) -> None:
     ]
 
 
+ADVISED = {
+    "prompt_tokens": 160,
+    "completion_tokens": 20,
+    "model_calls": [
+        {"model": "small", "prompt_tokens": 40, "completion_tokens": 4},
+        {"model": "large", "prompt_tokens": 70, "completion_tokens": 9},
+        {"model": "small", "prompt_tokens": 50, "completion_tokens": 7},
+    ],
+}
+
+
+def test_the_tokens_of_each_model_that_worked_on_an_answer_are_its_own(tmp_path: Path) -> None:
+    write(
+        tmp_path / "a.jsonl",
+        {"role": "user", "content": "q", "id": "u"},
+        {
+            "role": "assistant",
+            "content": "r",
+            "id": "a",
+            "model": "small",
+            "usage": ADVISED,
+            "timestamp": "2026-03-01T10:00:00Z",
+        },
+        {"role": "user", "content": "q2", "id": "u2"},
+        {"role": "assistant", "content": "r2", "id": "a2", "model": "large", "timestamp": "2026-03-02T10:00:00Z"},
+    )
+    write(
+        tmp_path / "b.jsonl",
+        {"role": "user", "content": "q", "id": "u"},
+        {"role": "assistant", "content": "r", "id": "a", "model": "small", "usage": ADVISED},
+    )
+    catalog = Catalog(tmp_path)
+
+    assert rows(stats.by_model(catalog), "model", "sessions", "answers", "reported", "input", "output", "total") == [
+        ("small", 1, 1, 1, 90, 11, 101),
+        ("large", 1, 1, 0, 70, 9, 79),
+    ]
+    days = stats.by_day(catalog, zone=UTC, split="model")
+    assert rows(days[days["name"] != stats.NO_MODEL], "day", "name", "answers", "total") == [
+        (date(2026, 3, 1), "large", 0, 79),
+        (date(2026, 3, 1), "small", 1, 101),
+        (date(2026, 3, 2), "large", 1, pd.NA),
+    ]
+    assert stats.figures(catalog).tokens.total == 180
+    assert stats.figures(catalog).sent_again == 180
+    assert rows(stats.sessions(catalog, asked("model:large")), "id", "models") == [
+        ("b", ["small", "large"]),
+        ("a", ["small", "large"]),
+    ]
+
+
+def test_what_a_model_that_only_took_part_did_not_report_is_unknown(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", {"role": "assistant", "content": "r", "model": "small", "usage": ADVISED})
+
+    (large,) = stats.by_model(Catalog(tmp_path)).query("model == 'large'").itertuples()
+
+    assert (large.answers, large.total, large.cached is pd.NA) == (0, 79, True)
+
+
+def test_the_context_of_a_turn_is_the_input_of_its_own_models_last_call(tmp_path: Path) -> None:
+    rest = {"role": "assistant", "content": "rest", "model": "small", "usage": {"completion_tokens": 3}}
+    write(
+        tmp_path / "a.jsonl",
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "content": "r", "model": "small", "usage": ADVISED},
+        rest,
+    )
+
+    assert rows(stats.context(Catalog(tmp_path), "a"), "context", "input", "output", "total") == [(50, 160, 23, 183)]
+
+
 def test_a_range_counts_what_was_said_in_it(chain: Catalog) -> None:
     found = stats.figures(chain, asked("after:2026-03-02 before:2026-03-04"))
 

@@ -168,7 +168,7 @@ def _facts(session: Session) -> str:
 def _context(stored: list[dict[str, Any]], settings: dict[str, Any]) -> str:
     """How much of the model's context the next request fills, where both numbers are known."""
     limit = settings.get("context_tokens")
-    last = next((found for message in reversed(stored) if (found := usage.of(message))), None)
+    last = next((found for message in reversed(stored) if (found := usage.last_call(message))), None)
     if not isinstance(limit, int) or limit <= 0 or last is None or last.total is None:
         return ""
     return f"context {round(100 * last.total / limit)}% full ({last.total:,} of {limit:,})"

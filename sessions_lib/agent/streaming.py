@@ -4,6 +4,8 @@
 * Text may be a string, ``null`` or a list of parts; reasoning comes as ``reasoning_content``, ``reasoning`` or parts.
 * Tool calls: see ``_Calls``. Ids may be missing, empty or repeated: each stored call has one of its own.
 * An answer is whole only with a ``finish_reason``: a connection that ends looks like an end otherwise.
+* Usage may come in several chunks, in parts, as it grows, or with a last chunk of zeros: of each count the largest is
+  the answer's.
 
 **What becomes of cut calls.** Calls of an answer that was cut (no ``finish_reason``, or ``length``) may be half calls.
 They are neither run nor stored as calls; their text is kept in the message under ``unfinished_calls`` (name and
@@ -21,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
 
 CUT_REASONS = ("length", "content_filter", "max_tokens")
@@ -126,7 +128,7 @@ class Answer:
         """Take in one chunk and return what it adds to the text and to the reasoning, each ``""`` if nothing."""
         self.chunks += 1
         if isinstance(chunk.get("usage"), Mapping) and chunk["usage"]:
-            self.usage = dict(chunk["usage"])
+            self.usage = usage.fuller(self.usage, chunk["usage"])
         if isinstance(chunk.get("model"), str):
             self.model = chunk["model"] or self.model
         choices = chunk.get("choices")

@@ -16,6 +16,13 @@
 * Ollama: ``prompt_eval_count``, ``eval_count``. Any of these names in camelCase, as Bedrock and the AI SDK write them.
 * Pi: ``input`` + ``cacheWrite`` + ``cacheRead`` (the last one is the cached part), ``output``.
 
+**A usage is a list of model calls.** Most answers took one call, of the message's own model, and their usage says no
+more. Where an answer took several (an advisor of another model, a compaction on the way), ``usage`` also holds
+``model_calls``: one dict a call, each in the names above with its own ``model``, together all that was spent. The
+numbers beside the list are their sums, for readers that do not know it. What a price depends on stands in a call too:
+``prompt_tokens_details`` has ``cache_write_tokens`` (part of the input) and ``cache_write_1h_tokens`` (the part of the
+writes that was kept for an hour), ``service_tier`` what the provider called the tier, where it was not the usual one.
+
 Does not estimate: what nobody reported is unknown.
 """
 
@@ -39,14 +46,17 @@ _OTHER_NAMES = {
     "reasoning_tokens": "reasoning_output_tokens",
 }
 SUMS = ("input", "cached", "output", "reasoning", "total")
-
+MODEL_CALLS = "model_calls"
+USUAL_TIERS = ("standard", "default", "auto")
 
 Counts = tuple[int | None, int | None, int | None, int | None, int | None]
 
 _USUAL = frozenset(
-    ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details", "completion_tokens_details")
+    {"prompt_tokens", "completion_tokens", "total_tokens", "service_tier"}
+    | {"prompt_tokens_details", "completion_tokens_details"}
 )
 _TOO_MANY = 10**18
+_DETAILS_DEEP = 3  # details inside a usage that are looked into
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +71,27 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of a model: what it took, and what a price depends on.
+
+    ``model`` is ``""`` where nobody said which. ``written`` are those tokens of the input that went into the cache,
+    ``written_1h`` those of them that stay there for an hour; ``tier`` is the provider's name for an unusual service
+    tier (``batch``, ``priority``), else ``""``.
+    """
+
+    model: str
+    tokens: Usage
+    written: int | None = None
+    written_1h: int | None = None
+    tier: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """Sums over answers: known tokens, and how many of the answers reported any (``reported`` of ``answers``).
 
-    A sum is ``None`` when there are answers and none reported that number; where there are no answers, nothing was
-    spent, and every sum is 0.
+    A sum is ``None`` when something was answered or spent and nobody reported that number; where nothing was, every
+    sum is 0.
     """
 
     input: int | None = None
@@ -82,7 +108,7 @@ class Totals:
         return 0 < self.reported < self.answers
 
     def __post_init__(self) -> None:
-        if not self.answers:
+        if not self.answers and self.total is None:
             for name in SUMS:
                 object.__setattr__(self, name, getattr(self, name) or 0)
 
@@ -145,8 +171,111 @@ def counts(usage: Any) -> Counts | None:
             and (cached is None or (type(cached) is int and 0 <= cached < _TOO_MANY))
             and (reasoning is None or (type(reasoning) is int and 0 <= reasoning < _TOO_MANY))
         ):
-            return sent, cached, output, reasoning, sent + output if total is None else total
+            whole = sent + output
+            return sent, cached, output, reasoning, whole if total is None or total < whole else total
+    if MODEL_CALLS in usage and (calls := _listed(usage)):
+        return _sum(counts for _, _, counts in calls)
     return _any_counts(usage)
+
+
+def _listed(usage: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Counts]]:
+    """The calls in the list of ``usage``: model, as reported, counts; what is no call in it is left out."""
+    listed = usage.get(MODEL_CALLS)
+    found: list[tuple[str, Mapping[str, Any], Counts]] = []
+    for call in listed if isinstance(listed, list) else ():
+        if isinstance(call, dict) and (known := counts(call)) is not None:
+            model = call.get("model")
+            found.append((model if isinstance(model, str) else "", call, known))
+    return found
+
+
+def _sum(found: Iterable[Counts]) -> Counts:
+    sent, cached, output, reasoning, whole = (add(*column) for column in zip(*found, strict=True))
+    return sent, cached, output, reasoning, whole
+
+
+def by_model(usage: Any, model: str) -> list[tuple[str, Counts]]:
+    """What each model took of ``usage``, the message's own ``model`` first if it took any; empty if unknown.
+
+    >>> by_model({"prompt_tokens": 5, "completion_tokens": 2}, "m")
+    [('m', (5, None, 2, None, 7))]
+    """
+    if not isinstance(usage, dict) or MODEL_CALLS not in usage or not (listed := _listed(usage)):
+        found = counts(usage)
+        return [] if found is None else [(model, found)]
+    sums: dict[str, list[Counts]] = {}
+    for name, _, known in sorted(listed, key=lambda call: (call[0] or model) != model):
+        sums.setdefault(name or model, []).append(known)
+    return [(name, _sum(taken)) for name, taken in sums.items()]
+
+
+def model_calls(message: Mapping[str, Any]) -> list[ModelCall]:
+    """The calls of models that ``message`` took, in order; empty where it reports nothing usable."""
+    reported, model = message.get("usage"), message.get("model")
+    if message.get("role") != "assistant" or not isinstance(reported, dict):
+        return []
+    own = model if isinstance(model, str) else ""
+    listed = _listed(reported)
+    known = None if listed else counts(reported)
+    if known is not None:
+        listed.append(("", reported, known))
+    return [_call(name or own, call, taken) for name, call, taken in listed]
+
+
+def last_call(message: Mapping[str, Any]) -> Usage | None:
+    """The last call of the model that ``message`` names: its input is how long the conversation was by then.
+
+    ``None`` where no input is known: the rest of an answer that was imported in parts has only an output.
+    """
+    called = [call for call in model_calls(message) if call.tokens.input is not None]
+    own = [call for call in called if call.model == (message.get("model") or "")]
+    return (own or called)[-1].tokens if called else None
+
+
+def _call(model: str, reported: Mapping[str, Any], known: Counts) -> ModelCall:
+    spelled = _spelled(reported)
+    written = _first(
+        spelled,
+        "prompt_tokens_details.cache_write_tokens",
+        "input_tokens_details.cache_write_tokens",
+        "cache_creation_input_tokens",
+        "cacheWrite",
+    )
+    hour = _first(spelled, "prompt_tokens_details.cache_write_1h_tokens", "cache_creation.ephemeral_1h_input_tokens")
+    return ModelCall(model, Usage(*known), written, hour, unusual_tier(reported))
+
+
+def unusual_tier(reported: Mapping[str, Any]) -> str:
+    """The service tier that ``reported`` names, ``""`` for the usual one."""
+    tier = reported.get("service_tier")
+    return tier if isinstance(tier, str) and tier not in USUAL_TIERS else ""
+
+
+def fuller(first: Mapping[str, Any] | None, second: Mapping[str, Any]) -> dict[str, Any]:
+    """Two reports about one answer as one: of each count the larger, so zeros in a last chunk take nothing back.
+
+    >>> fuller({"prompt_tokens": 9, "completion_tokens": 1}, {"prompt_tokens": 0, "completion_tokens": 4})
+    {'prompt_tokens': 9, 'completion_tokens': 4}
+    """
+    return _fuller(first or {}, second, _DETAILS_DEEP)
+
+
+def _fuller(first: Mapping[str, Any], second: Mapping[str, Any], deep: int) -> dict[str, Any]:
+    made = dict(first)
+    for key, value in second.items():
+        before = made.get(key)
+        if deep and isinstance(before, Mapping) and isinstance(value, Mapping):
+            made[key] = _fuller(before, value, deep - 1)
+        elif isinstance(before, list) and isinstance(value, list):
+            made[key] = value if len(value) >= len(before) else before
+        elif before is None or (value is not None and not _is_less(value, before)):
+            made[key] = value
+    return made
+
+
+def _is_less(value: Any, before: Any) -> bool:
+    count, known = _count(value), _count(before)
+    return known is not None and (count is None or count < known)
 
 
 @lru_cache(maxsize=1000)
@@ -197,8 +326,9 @@ def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
         "output_tokens_details.reasoning_output_tokens",
         "reasoning_output_tokens",
     )
-    total = _first(usage, "total_tokens")
-    total = total if total is not None else add(sent, output)
+    total, whole = _first(usage, "total_tokens"), add(sent, output)
+    if total is None or (whole is not None and total < whole):  # a total below its own parts is none
+        total = whole
     return None if total is None else (sent, cached, output, reasoning, total)
 
 
@@ -217,5 +347,4 @@ def total(messages: Iterable[Mapping[str, Any]]) -> Totals:
                 known.append(found)
     if not known:
         return Totals(answers=answers)
-    sent, cached, output, reasoning, whole = (add(*column) for column in zip(*known, strict=True))
-    return Totals(sent, cached, output, reasoning, whole, reported=len(known), answers=answers)
+    return Totals(*_sum(known), reported=len(known), answers=answers)

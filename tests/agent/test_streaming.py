@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sessions_lib import messages
 from sessions_lib.agent.streaming import Answer
+from sessions_lib.messages import usage
 from tests.model_server import chunk, problems
 
 END = chunk({}, "tool_calls")
@@ -121,6 +122,53 @@ def test_arguments_as_an_object_become_json() -> None:
     ((_, name, arguments),) = calls(delta({"port": "Ember"}, "tide", "c1", 0), END)
 
     assert (name, json.loads(arguments)) == ("tide", {"port": "Ember"})
+
+
+@pytest.mark.parametrize(
+    ("reported", "expected"),
+    [
+        (
+            [
+                {"prompt_tokens": 30, "completion_tokens": 7, "total_tokens": 37},
+                {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+            ],
+            (30, 7, 37),
+        ),
+        (
+            [{"prompt_tokens": 30, "completion_tokens": 1, "total_tokens": 31}, {"completion_tokens": 7}],
+            (30, 7, 37),
+        ),
+        ([{"prompt_tokens": 30, "completion_tokens": n, "total_tokens": 30 + n} for n in (1, 2, 3)], (30, 3, 33)),
+        ([{"prompt_tokens": 30, "completion_tokens": 7}, {"prompt_tokens": None}, {}, None, "odd"], (30, 7, 37)),
+        ([{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 30, "completion_tokens": 7}], (30, 7, 37)),
+    ],
+)
+def test_zeros_and_parts_in_later_chunks_take_no_tokens_back(
+    reported: list[Any], expected: tuple[int, int, int]
+) -> None:
+    answer = Answer()
+
+    answer.add(chunk({"content": "Low."}, "stop"))
+    for one in reported:
+        answer.add({"choices": [], "usage": one})
+
+    found = usage.of(answer.message())
+    assert found is not None
+    assert (found.input, found.output, found.total) == expected
+
+
+def test_details_of_usage_are_kept_from_whichever_chunk_reported_them() -> None:
+    answer = Answer()
+
+    answer.add({"choices": [], "usage": {"prompt_tokens": 30, "prompt_tokens_details": {"cached_tokens": 20}}})
+    answer.add({"choices": [], "usage": {"prompt_tokens": 30, "prompt_tokens_details": {"cached_tokens": 0}}})
+    answer.add({"choices": [], "usage": {"completion_tokens": 7, "prompt_tokens_details": None}})
+
+    assert answer.usage == {
+        "prompt_tokens": 30,
+        "prompt_tokens_details": {"cached_tokens": 20},
+        "completion_tokens": 7,
+    }
 
 
 def test_nothing_said_is_nothing_to_keep() -> None:

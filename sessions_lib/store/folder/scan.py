@@ -39,8 +39,9 @@ NOTHING = usage.Totals()
 class SessionInfo:
     """One session in a list; ``own`` is what was written in it, ``inherited`` how many messages it copied.
 
-    ``title`` is the display title: the one given, else taken from the first prompt, else the id. ``models`` and
-    ``tools`` are in order of first use. ``errors`` are tool results that say they failed. Unknown tokens are ``None``.
+    ``title`` is the display title: the one given, else taken from the first prompt, else the id. ``models`` (all that
+    worked on an answer) and ``tools`` are in order of first use. ``errors`` are tool results that say they failed.
+    Unknown tokens are ``None``.
     ``fault`` says why the messages or the metadata could not be read, where they could not.
     """
 
@@ -149,6 +150,14 @@ def read(folder: Path, session: str) -> Contents:
     return Contents(replace(info, fault=fault), lines.messages, moments)
 
 
+def _models(message: Mapping[str, Any]) -> list[str]:
+    """The models that worked on an answer, its own first."""
+    if message.get("role") != "assistant":
+        return []
+    own = message["model"] if isinstance(message.get("model"), str) else ""
+    return list(filter(None, (own, *(name for name, _ in usage.by_model(message.get("usage"), own)))))
+
+
 def unreadable(error: OSError | SessionError) -> str:
     """Why the messages of a session could not be read, for its row."""
     return f"the messages cannot be read ({getattr(error, 'strerror', None) or error})"
@@ -162,7 +171,7 @@ def _info(
     inherited = min(origin.inherited, len(said))
     paired = calls.pair(said)
     created = origin.created or next((moment for moment in moments if moment), None)
-    models = [m["model"] for m in said if m.get("role") == "assistant" and isinstance(m.get("model"), str)]
+    models = [name for message in said for name in _models(message)]
     return SessionInfo(
         id=session,
         title=display_title(session, meta, messages.first_prompt(said)),
@@ -172,7 +181,7 @@ def _info(
         own_messages=len(said) - inherited,
         created=created,
         last_active=next((moment for moment in reversed(moments) if moment), created) or file_time(folder, session),
-        models=tuple(dict.fromkeys(filter(None, models))),
+        models=tuple(dict.fromkeys(models)),
         parent=origin.parent,
         inherited=inherited,
         tokens=usage.total(said),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pytest
 
 from sessions_lib import SessionManager, messages, query, stats
@@ -89,6 +90,8 @@ def same(kept: Catalog, folder: Path) -> None:
         assert count == kept.totals().messages
         assert frame["total"].sum() == (kept.totals().tokens.total or 0)
     assert stats.tools(kept)["calls"].sum() == kept.totals().tool_calls
+    by_model, spent = stats.by_model(kept), plain_by_model(folder)
+    assert {row.model: None if row.total is pd.NA else row.total for row in by_model.itertuples()} == spent
     # Sums of whole sessions, and the same by looking at each message of a range that leaves none out.
     ranged = query.parse("after:1970-01-02 before:2100-01-01")
     assert stats.tools(kept).equals(stats.tools(kept, ranged))
@@ -111,13 +114,30 @@ def same(kept: Catalog, folder: Path) -> None:
         assert sorted(kept.ids(asked)) == sorted({hit.session for hit in found}), asked.text
 
 
+def each_once(folder: Path) -> dict[str, dict[str, Any]]:
+    """The messages of a folder by reading everything, each identity once."""
+    said: dict[str, dict[str, Any]] = {}
+    for session in scan.session_ids(folder):
+        found = list(scan.read(folder, session).messages)
+        said |= dict(zip(messages.identities(found), found, strict=True))
+    return said
+
+
+def plain_by_model(folder: Path) -> dict[str, int | None]:
+    """The tokens of each model that answered or took part, call by call."""
+    spent: dict[str, int | None] = {}
+    for message in each_once(folder).values():
+        if message["role"] == "assistant":
+            spent.setdefault(message.get("model") or stats.NO_MODEL)
+        for one in usage.model_calls(message):
+            name = one.model or stats.NO_MODEL
+            spent[name] = usage.add(spent.get(name), one.tokens.total)
+    return spent
+
+
 def plain_totals(folder: Path) -> catalog.FolderTotals:
     """The sums by reading everything and keeping each identity once."""
-    said: dict[str, dict[str, Any]] = {}
-    rows = scan.scan(folder)
-    for row in rows:
-        found = list(scan.read(folder, row.id).messages)
-        said |= dict(zip(messages.identities(found), found, strict=True))
+    said, rows = each_once(folder), scan.scan(folder)
     tokens = usage.total(said.values())
     whole = [row.tokens.total for row in rows if row.tokens.reported and row.tokens.total is not None]
     return catalog.FolderTotals(
@@ -149,7 +169,9 @@ class Story:
         made: dict[str, Any] = {"role": r.choice(["user", "assistant", "tool"]), "content": text}
         if made["role"] == "assistant":
             made["model"] = r.choice(["m-1", "m-2", "", None])
-            made["usage"] = r.choice([None, {}, {"prompt_tokens": r.randint(1, 9), "completion_tokens": 1}])
+            spent = {"prompt_tokens": r.randint(1, 9), "completion_tokens": 1}
+            several = [{**spent, "model": name} for name in r.choices(["m-2", "m-3", ""], k=r.randint(0, 3))]
+            made["usage"] = r.choice([None, {}, spent, {**spent, "model_calls": several}])
             if r.random() < 0.4:
                 name = r.choice(["buy", "name_of_tool"])
                 made |= call(*r.choices(["c1", "c2", "c3"], k=2), name=name, arguments='{"item":"torch 潮"}')

@@ -31,7 +31,7 @@ COUNTED = {
 }
 _TOKENS = range(4, 9)
 _COPIES, _AGAIN = 12, 13
-_MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 19)})"
+_MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 20)})"
 _ACTIVITY = f"INSERT OR REPLACE INTO activity VALUES({', '.join('?' * (4 + len(SUMS)))})"
 
 _ONCE = f"INSERT OR REPLACE INTO once VALUES({', '.join('?' * (3 + len(SUMS)))})"
@@ -96,13 +96,15 @@ class Fold:
                     row.max_time = moment
                 if row.first_time is None:
                     row.first_time = moment
-            model, tokens, made, error = "", None, 0, 0
+            model, tokens, spent, made, error = "", None, None, 0, 0
             if role == "assistant":
                 if isinstance(head.model, str) and head.model:
                     model = head.model
                     self._models[model] = None
                 if head.usage is not None:
                     tokens = usage.counts(head.usage)
+                    if type(head.usage) is dict and usage.MODEL_CALLS in head.usage:
+                        spent = self._spent(head.usage, model)
                 if head.tool_calls:
                     made = self._made(head, number)
                 if inherited and number >= inherited:
@@ -113,20 +115,25 @@ class Fold:
                 self._result(head, number)
             counts = number not in losers
             if turn_time is None:
-                pending.append((len(rows) if rows is not None else 0, role, model, tokens, made, error, counts))
+                at = len(rows) if rows is not None else 0
+                pending.append((at, role, model, tokens, spent, made, error, counts))
             else:
                 key = (turn_time // QUARTER_US, model)
                 if key != now:
                     now, sums = key, self._sums(key)
-                if counts:
+                if not counts:
+                    _add_copy(sums, tokens)
+                elif spent is None:
                     _add(sums, role, tokens, made, error)
                 else:
-                    _add_copy(sums, tokens)
+                    self._add_several(key[0], model, spent, made)
             if rows is not None:
                 place = (chunk.starts[index], chunk.ends[index] - chunk.starts[index], chunk.places[index])
                 facts = (model or None, *(tokens or _NO_TOKENS), made, error)
                 times_ms = (times.milliseconds(head.duration_ms), times.milliseconds(head.first_token_ms))
-                rows.append((self.next_row, row.n, number, *place, role, turn_time, int(counts), *facts, *times_ms))
+                context = tokens[0] if spent is None and tokens else _context(head, model)
+                told = (self.next_row, row.n, number, *place, role, turn_time, int(counts), *facts, *times_ms, context)
+                rows.append(told)
                 self.next_row += 1
             number += 1
         row.messages, row.turn_time = number, turn_time
@@ -157,6 +164,19 @@ class Fold:
             found = self.activity[key] = _nothing()
         return found
 
+    def _spent(self, reported: dict[str, Any], model: str) -> dict[str, usage.Counts]:
+        """What each model took of an answer; they are models of the session, too."""
+        spent = dict(usage.by_model(reported, model))
+        self._models.update(dict.fromkeys(filter(None, spent)))
+        return spent
+
+    def _add_several(self, quarter: int | None, model: str, spent: dict[str, usage.Counts], made: int) -> None:
+        """An answer that several models worked on: it is its own model's answer, the tokens are each one's own."""
+        _add(self._sums((quarter, model)), "assistant", spent.get(model, _NO_TOKENS), made, 0)
+        for name, tokens in spent.items():
+            if name != model:
+                _add_tokens(self._sums((quarter, name)), tokens)
+
     def _end_turn(self) -> None:
         """What is still without a time stays so: its turn has none."""
         if self._pending:
@@ -171,12 +191,14 @@ class Fold:
 
     def _take_pending(self, moment: int | None) -> None:
         quarter = None if moment is None else moment // QUARTER_US
-        for place, role, model, tokens, made, error, counts in self._pending:
+        for place, role, model, tokens, spent, made, error, counts in self._pending:
             sums = self._sums((quarter, model))
-            if counts:
+            if not counts:
+                _add_copy(sums, tokens)
+            elif spent is None:
                 _add(sums, role, tokens, made, error)
             else:
-                _add_copy(sums, tokens)
+                self._add_several(quarter, model, spent, made)
             if self.rows is not None and moment is not None:
                 self.rows[place] = (*self.rows[place][:7], moment, *self.rows[place][8:])
         self._pending.clear()
@@ -291,7 +313,7 @@ class Fold:
             self.activity[key] = list(map(usage.add, new, stored))
 
 
-_NO_TOKENS = (None,) * 5
+_NO_TOKENS: usage.Counts = (None, None, None, None, None)
 
 
 def _nothing() -> Sums:
@@ -305,14 +327,24 @@ def _add(sums: Sums, role: str, tokens: usage.Counts | None, made: int, error: i
         sums[9] += made
         if tokens is not None:
             sums[3] += 1
-            for place, value in zip(_TOKENS, tokens, strict=True):
-                if value is not None:
-                    sums[place] = (sums[place] or 0) + value
+            _add_tokens(sums, tokens)
     elif role == "tool":
         sums[10] += 1
         sums[11] += error
     elif role == "user":
         sums[1] += 1
+
+
+def _context(head: Head, model: str) -> int | None:
+    """How long the conversation was at the answer's end: the input of its own model's last call."""
+    found = usage.last_call({"role": head.role, "model": model, "usage": head.usage})
+    return found.input if found else None
+
+
+def _add_tokens(sums: Sums, tokens: usage.Counts) -> None:
+    for place, value in zip(_TOKENS, tokens, strict=True):
+        if value is not None:
+            sums[place] = (sums[place] or 0) + value
 
 
 def _add_copy(sums: Sums, tokens: usage.Counts | None) -> None:

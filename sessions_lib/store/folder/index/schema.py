@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 17
+VERSION = 18
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -58,7 +58,7 @@ CREATE TABLE messages(
   length INTEGER NOT NULL, place INTEGER NOT NULL,
   role TEXT NOT NULL, time INTEGER, counts INTEGER NOT NULL,
   model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
-  calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER);
+  calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER, context INTEGER);
 CREATE INDEX messages_by_session ON messages(session, number);
 CREATE INDEX messages_again ON messages(session) WHERE counts=0;
 CREATE INDEX messages_first_token ON messages(first_token_ms) WHERE first_token_ms IS NOT NULL AND counts=1;
