@@ -1,7 +1,7 @@
 // Draws the branch map as SVG. All text comes in as data and goes out as text nodes; nothing is parsed as HTML.
 const SVG = "http://www.w3.org/2000/svg";
 const FALLBACK = ["#6366f1", "#0ea5a4", "#d97706", "#be5a8b"];
-const NAMES = 290, RIGHT = 150, LETTERS = "ABCD";
+const NAMES = 290, RIGHT = 205, LETTERS = "ABCD";
 
 function el(name, attributes = {}, text = null) {
   const made = document.createElementNS(SVG, name);
@@ -88,9 +88,8 @@ function draw(root, state) {
     name.append(el("title", {}, lane.title));
     if (!lane.missing) name.addEventListener("click", () => card(root, state, lane, null, indent + 24, y(number)));
     group.append(name);
-    const label = lane.turns === 0 ? "nothing of its own yet" : lane.tokens;
     const from = lane.end === null ? linkEnd(data, number) : lane.end;
-    group.append(el("text", { class: "sum", x: x(from) + 18, y: y(number) + 4 }, (lane.running ? "answering now · " : "") + label));
+    group.append(el("text", { class: "sum", x: x(from) + 18, y: y(number) + 4 }, (lane.running ? "answering now · " : "") + lane.own));
     return group;
   });
 
@@ -185,7 +184,7 @@ function card(root, state, lane, dot, x, y) {
   box.setAttribute("role", "dialog");
   box.setAttribute("aria-label", dot ? `Turn ${dot.turn} of ${lane.title}` : lane.title);
   const what = html("div", "what");
-  what.append(html("span", "", dot ? `Turn ${dot.turn}${dot.rest ? ", the rest of it" : ""}` : `${lane.turns} turn${lane.turns === 1 ? "" : "s"} of its own`));
+  what.append(html("span", "", dot ? `Turn ${dot.turn}${dot.rest ? ", the rest of it" : ""}` : lane.turns));
   what.append(html("span", "", dot ? dot.tokens : lane.tokens));
   box.append(what, html("div", "title", lane.title));
   if (dot && dot.prompt) box.append(html("p", "prompt", dot.prompt));

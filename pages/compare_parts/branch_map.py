@@ -14,7 +14,8 @@ from typing import Any
 
 import streamlit as st
 
-from sessions_lib import names
+from sessions_lib import names, text
+from sessions_lib.compare import wording
 from sessions_lib.compare.branch_map import Lane, Map
 
 _HERE = Path(__file__).parent
@@ -58,10 +59,10 @@ def data(drawn: Map, shown: Sequence[str], most: int = 4) -> dict[str, Any]:
                 "x": dot.x,
                 "size": dot.size,
                 "turn": dot.turn.number,
-                "message": max(dot.turn.start, drawn.lanes[dot.lane].branch.inherited),
-                "tokens": tokens_text(dot.turn.tokens),
+                "message": dot.turn.start,
+                "tokens": wording.tokens_out(dot.turn.tokens),
                 "prompt": dot.turn.prompt,
-                "rest": dot.is_rest,
+                "rest": dot.turn.is_rest,
             }
             for dot in drawn.dots
         ],
@@ -82,13 +83,9 @@ def _lane(lane: Lane, shown: Sequence[str]) -> dict[str, Any]:
         "depth": lane.depth,
         "x": lane.x,
         "end": lane.end,
-        "turns": lane.turns,
-        "tokens": tokens_text(lane.tokens),
+        "turns": text.count(lane.turns, "turn") + " of its own",
+        "tokens": wording.tokens_out(lane.tokens),
+        "own": wording.lane(lane),
         "missing": here.is_missing,
         "running": here.is_running,
     }
-
-
-def tokens_text(tokens: int | None) -> str:
-    """``1,204 tokens out``; what nobody reported is said to be unknown."""
-    return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'} out"

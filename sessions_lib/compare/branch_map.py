@@ -11,11 +11,14 @@ Does not read files or draw: places are units, and whoever draws says how wide o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sessions_lib import messages, names
-from sessions_lib.messages import tool_calls, usage
+from sessions_lib.compare import metrics
+from sessions_lib.compare.metrics import Figure
+from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
 
 MOST_LANES = 60
@@ -25,13 +28,17 @@ _STRETCH = 5  # turns that are worth shortening
 
 @dataclass(frozen=True, slots=True)
 class TurnMark:
-    """One turn of a branch: its number (from 1), its messages as a half-open range, tokens written, its prompt."""
+    """One turn of a branch: its number (from 1), its messages as a half-open range, tokens out, its prompt.
+
+    A turn that the fork cut is two: what was copied of it, and its rest (``is_rest``).
+    """
 
     number: int
     start: int
     end: int
-    tokens: int | None
+    tokens: Figure
     prompt: str
+    is_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,6 @@ class Dot:
     x: float
     turn: TurnMark
     size: float | None
-    is_rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ class Stretch:
 class Lane:
     """A branch's line from its first own turn to its last; ``x`` is ``None`` if it has none of its own yet.
 
-    ``turns`` and ``tokens`` are its own.
+    ``turns`` and ``tokens`` (out) are its own.
     """
 
     branch: Branch
@@ -90,7 +96,7 @@ class Lane:
     x: float | None
     end: float | None
     turns: int
-    tokens: int | None
+    tokens: Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +121,15 @@ def branch(
     is_running: bool = False,
 ) -> Branch:
     """A branch from its messages."""
+    inherited = min(inherited, len(said))
     turns = []
     for number, (start, end) in enumerate(tool_calls.each_turn(said), start=1):
         prompt = names.one_line(messages.first_prompt(said[start:end]), 90)
-        turns.append(TurnMark(number, start, end, usage.total(said[start:end]).output, prompt))
-    return Branch(session, title, parent, min(inherited, len(said)), tuple(turns), is_running=is_running)
+        cuts = [start, inherited, end] if start < inherited < end else [start, end]
+        for first, last in itertools.pairwise(cuts):
+            tokens = metrics.tokens_out(said[first:last])
+            turns.append(TurnMark(number, first, last, tokens, prompt, is_rest=first > start))
+    return Branch(session, title, parent, inherited, tuple(turns), is_running=is_running)
 
 
 def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = MOST_LANES) -> Map:
@@ -134,11 +144,10 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
     order = _lane_order(here, left)
     number = {one: lane for lane, (one, _) in enumerate(order)}
     places = _Places([known[one] for one, _ in order])
-    largest = max((t.tokens or 0 for one, _ in order for t in _own(known[one])), default=0)
+    largest = max((turn.tokens.value or 0 for one, _ in order for turn in _own(known[one])), default=0)
     lanes, dots, links, stretches = [], [], [], []
     for lane, (one, depth) in enumerate(order):
         own = _own(here[one])
-        known_tokens = [turn.tokens for turn in own if turn.tokens is not None]
         xs = [places.x(turn.number) for turn in own]
         lanes.append(
             Lane(
@@ -147,13 +156,13 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
                 xs[0] if xs else None,
                 xs[-1] if xs else None,
                 len(own),
-                sum(known_tokens) if known_tokens or not own else None,
+                metrics.added([turn.tokens for turn in own]),
             )
         )
         for turn, x in zip(own, xs, strict=True):
             if places.is_drawn(turn.number):
-                size = None if turn.tokens is None else turn.tokens / largest if largest else 0.0
-                dots.append(Dot(lane, x, turn, size, is_rest=turn.start < here[one].inherited))
+                tokens = turn.tokens.value
+                dots.append(Dot(lane, x, turn, None if tokens is None else tokens / largest if largest else 0.0))
         stretches += places.stretches(lane, own)
         if one in left:
             host, turn_number = left[one]
@@ -163,8 +172,8 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
 
 
 def _own(one: Branch) -> list[TurnMark]:
-    """The turns that the branch wrote in, the one that the fork cut included."""
-    return [turn for turn in one.turns if turn.end > one.inherited]
+    """The turns that the branch wrote in, the rest of the one that the fork cut included."""
+    return [turn for turn in one.turns if turn.start >= one.inherited]
 
 
 def _with_missing_parents(known: dict[str, Branch]) -> dict[str, Branch]:
@@ -176,9 +185,7 @@ def _with_missing_parents(known: dict[str, Branch]) -> dict[str, Branch]:
         before = found.get(one.parent)
         held = before.turns[-1].end if before and before.turns else -1
         if one.inherited > held:
-            kept = tuple(
-                replace(turn, end=min(turn.end, one.inherited)) for turn in one.turns if turn.start < one.inherited
-            )
+            kept = tuple(turn for turn in one.turns if turn.start < one.inherited)
             found[one.parent] = Branch(one.parent, f"{one.parent} (deleted)", None, 0, kept, is_missing=True)
     return {**found, **known}
 

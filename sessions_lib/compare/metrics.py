@@ -96,12 +96,24 @@ def of(said: Sequence[Message], start: int = 0, end: int | None = None) -> Figur
         turns=_counted(messages.turn_count(stretch) + (places.turn_cut_at(said, start) is not None and bool(stretch))),
         steps=_counted(len(answers)),
         tokens_in=_sum([found.input if found else None for found in tokens]),
-        tokens_out=_sum([found.output if found else None for found in tokens]),
+        tokens_out=tokens_out(answers),
         time_ms=_time(answers, results),
         tool_calls=_counted(made),
         errors=_counted(sum(bool(message.get("is_error")) for message in results)),
         answer_words=_counted(words),
     )
+
+
+def tokens_out(said: Sequence[Message]) -> Figure:
+    """The tokens that the answers in ``said`` wrote."""
+    tokens = [usage.of(message) for message in said if message.get("role") == "assistant"]
+    return _sum([found.output if found else None for found in tokens])
+
+
+def added(figures: Sequence[Figure]) -> Figure:
+    """The sum of ``figures``: unknown if none of those that count anything is known."""
+    known, of = sum(figure.known for figure in figures), sum(figure.of for figure in figures)
+    return Figure(sum(figure.value or 0 for figure in figures) if known or not of else None, known, of)
 
 
 def difference(figure: Figure, base: Figure) -> Difference | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sessions_lib import text
 from sessions_lib.compare import LETTERS, Comparison, Row, Shared, metrics
+from sessions_lib.compare.branch_map import Lane
 from sessions_lib.compare.cells import Cell, Line
 from sessions_lib.compare.metrics import Figure
 from sessions_lib.messages import places
@@ -71,6 +72,21 @@ def after_start(comparison: Comparison, at: int) -> str:
         return "nothing after the shared start yet" if start else "nothing yet"
     counted = text.count(turns, "turn") if turns else text.count(messages, "message")
     return f"{counted} after the shared start" if start else counted
+
+
+# --- the map ---------------------------------------------------------------------------------------------------------
+
+
+def tokens_out(figure: Figure) -> str:
+    """``1,204 tokens out``, ``≥ 1,204 tokens out``; what nobody reported is said to be unknown."""
+    return f"{text.tokens(figure.value, is_partial=figure.is_partial)}{' out' * (figure.value is not None)}"
+
+
+def lane(lane: Lane) -> str:
+    """What a branch wrote itself, on the map: ``own: 2 turns, 239 tokens out``."""
+    if not lane.turns:
+        return "nothing of its own yet"
+    return f"own: {text.count(lane.turns, 'turn')}, {tokens_out(lane.tokens)}"
 
 
 # --- where they part -------------------------------------------------------------------------------------------------

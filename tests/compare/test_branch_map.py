@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessions_lib.compare import branch_map
+from sessions_lib.compare import branch_map, metrics, wording
 from sessions_lib.compare.branch_map import Link, Stretch
 
 
@@ -59,7 +59,7 @@ def test_a_fork_of_a_fork_leaves_the_lane_that_has_the_message():
 def test_a_fork_inside_a_turn_shows_the_rest_of_the_turn_below_it():
     drawn = branch_map.layout([branch("a", 2), branch("b", 2, "a", 3)])
 
-    assert [(dot.lane, dot.x, dot.is_rest) for dot in drawn.dots if dot.lane == 1] == [(1, 1, True)]
+    assert [(dot.lane, dot.x, dot.turn.is_rest) for dot in drawn.dots if dot.lane == 1] == [(1, 1, True)]
     assert drawn.links == (Link(0, 1, 1, 1),)
 
 
@@ -67,7 +67,8 @@ def test_a_fork_without_a_turn_of_its_own_has_a_lane_and_a_link():
     drawn = branch_map.layout([branch("a", 2), branch("b", 2, "a", 4)])
 
     assert lanes(drawn)[1] == ("b", 1, None, None)
-    assert drawn.lanes[1].tokens == 0
+    assert drawn.lanes[1].tokens.value == 0
+    assert wording.lane(drawn.lanes[1]) == "nothing of its own yet"
     assert drawn.links == (Link(0, 1, 1, 1.6),)
 
 
@@ -83,7 +84,12 @@ def test_dots_are_sized_by_tokens_and_unknown_stays_unknown():
     drawn = branch_map.layout([branch("a", 1, tokens=10), branch("b", 1, tokens=40), branch("c", 1, tokens=None)])
 
     assert [dot.size for dot in drawn.dots] == [0.25, 1.0, None]
-    assert [lane.tokens for lane in drawn.lanes] == [10, 40, None]
+    assert [lane.tokens.value for lane in drawn.lanes] == [10, 40, None]
+    assert [wording.lane(lane) for lane in drawn.lanes] == [
+        "own: 1 turn, 10 tokens out",
+        "own: 1 turn, 40 tokens out",
+        "own: 1 turn, tokens unknown",
+    ]
 
 
 def test_branches_without_any_tokens_are_drawn():
@@ -122,3 +128,35 @@ def test_an_empty_session_is_a_lane_without_dots():
 
     assert lanes(drawn) == [("a", 0, None, None)]
     assert drawn.dots == ()
+
+
+def test_a_turn_that_the_fork_cut_counts_in_each_lane_what_was_said_there():
+    used = {"usage": {"prompt_tokens": 1, "completion_tokens": 3}}
+    said = [
+        {"role": "user", "content": "Which way?"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "function": {"name": "look"}}], **used},
+        {"role": "tool", "tool_call_id": "c", "content": "north"},
+        {"role": "assistant", "content": "North.", **used},
+    ]
+
+    drawn = branch_map.layout(
+        [
+            branch_map.branch("rerun", "Rerun", said, parent="gone", inherited=1),
+            branch_map.branch("rest", "Rest", said, parent="gone", inherited=3),
+        ]
+    )
+
+    assert [(lane.branch.id, lane.turns, lane.tokens.value) for lane in drawn.lanes] == [
+        ("gone", 1, 3),
+        ("rest", 1, 3),
+        ("rerun", 1, 6),
+    ]
+    assert [metrics.of(said, at).tokens_out.value for at in (1, 3)] == [6, 3]
+
+
+def test_tokens_that_some_answers_did_not_report_are_a_lower_bound():
+    half = [*talk(1, tokens=10), *talk(1, tokens=None)]
+
+    drawn = branch_map.layout([branch_map.branch("a", "A", half)])
+
+    assert wording.lane(drawn.lanes[0]) == "own: 2 turns, ≥ 10 tokens out"
