@@ -14,7 +14,7 @@ from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import number
 from sessions_lib import demo
 from sessions_lib.errors import SessionError
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.records import SessionInfo
 
 WAYS = (
     ("chat", "Chat", ":material/forum:", "Ask, watch the tools work, resume tomorrow, fork at any message."),

@@ -30,7 +30,7 @@ import pandas as pd
 from sessions_lib import query, times
 from sessions_lib.messages import usage
 from sessions_lib.query import Query
-from sessions_lib.store.folder import metadata
+from sessions_lib.store import records
 from sessions_lib.store.folder.index.catalog import Catalog
 from sessions_lib.store.folder.index.fold import QUARTER_US
 from sessions_lib.store.folder.index.rows import to_us
@@ -465,7 +465,7 @@ def _split(split: str | None) -> tuple[str, str]:
 
 def _spelling(catalog: Catalog) -> dict[str, str]:
     """Folded tag → the spelling a person sees; ``""`` → no tag."""
-    return {**{metadata.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
+    return {**{records.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
 
 
 def _added(parts: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ import pytest
 from sessions_lib import SessionManager, demo
 from sessions_lib.agent import demo_world
 from sessions_lib.messages import for_request
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.records import SessionInfo
 from tests.model_server import problems
 
 

@@ -28,7 +28,7 @@ from sessions_lib.errors import SessionError
 from sessions_lib.export import comparison as compare_export
 from sessions_lib.store.family import relatives
 from sessions_lib.store.folder import scan
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.records import SessionInfo
 
 SLOTS = "abcd"
 MOST_OPTIONS = 500  # sessions a picker offers: the family, then the newest

@@ -14,7 +14,7 @@ from pages.shared import found, links, moments
 from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
-from sessions_lib.store.folder.scan import Hit, SessionInfo
+from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.text import visible
 
 PER_SESSION = 3

@@ -20,7 +20,7 @@ from pages.shared.safe_markdown import safe_label
 from sessions_lib.messages import content
 from sessions_lib.store import checks
 from sessions_lib.store.folder import jsonl, locks
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.records import SessionInfo
 from sessions_lib.text import visible
 
 PARTS = {"": "Family", "report": "Report", "raw": "Raw lines", "export": "Export"}

@@ -19,8 +19,9 @@ import streamlit as st
 
 from pages.shared import moments
 from pages.shared.found import Row
-from sessions_lib.store.folder import locks, scan
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store import records
+from sessions_lib.store.folder import locks
+from sessions_lib.store.records import SessionInfo
 from sessions_lib.text import visible
 
 _SHOWN = "sessions_shown"
@@ -59,7 +60,7 @@ def _number(tag: str) -> int:
 
 def states(info: SessionInfo, folder: Any) -> list[str]:
     """What is to be known about a session before it is opened: won, running, unreadable, damaged, unanswered."""
-    found = ["won"] if scan.verdict(info.meta) == "won" else []
+    found = ["won"] if records.verdict(info.meta) == "won" else []
     if locks.holder(folder, info.id) is not None:
         found.append("running")
     if info.fault:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.shared import acting, folder, moments
 from sessions_lib.messages import content
-from sessions_lib.store.folder.trash import TrashEntry
+from sessions_lib.store.records import TrashEntry
 from sessions_lib.text import visible
 
 _KINDS = {

@@ -24,7 +24,7 @@ from sessions_lib.export import export, redact
 from sessions_lib.export.redact import Finding
 from sessions_lib.messages import content
 from sessions_lib.store.family import family_of
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.records import SessionInfo
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 

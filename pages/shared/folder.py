@@ -21,8 +21,8 @@ from pages.shared.safe_markdown import safe_label
 from sessions_lib import names
 from sessions_lib.errors import SessionError
 from sessions_lib.store.folder import metadata
-from sessions_lib.store.folder.metadata import Metadata
 from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.records import Metadata
 from sessions_lib.store.session import Session
 
 

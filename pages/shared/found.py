@@ -20,8 +20,8 @@ from sessions_lib.query import Query
 from sessions_lib.store.family import family_of
 from sessions_lib.store.folder.index.catalog import Catalog
 from sessions_lib.store.folder.index.rows import INFO, info_of
-from sessions_lib.store.folder.scan import Hit, SessionInfo
 from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.records import Hit, SessionInfo
 
 # What the choice says → its label, the order of the catalog, and whether it starts with the largest.
 ORDERS = {

@@ -16,8 +16,8 @@ from sessions_lib.cli.options import ExactId, Folder, Json, SessionName, Yes
 from sessions_lib.errors import SessionError, SessionNotFound
 
 if TYPE_CHECKING:
-    from sessions_lib.store.folder.scan import SessionInfo
-    from sessions_lib.store.manager import Purgeable, SessionManager
+    from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.records import Purgeable, SessionInfo
 
 
 def new(

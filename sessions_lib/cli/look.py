@@ -16,8 +16,8 @@ from sessions_lib.cli.options import Folder, Json, SessionName
 
 if TYPE_CHECKING:
     from sessions_lib.messages.content import Message
-    from sessions_lib.store.folder.scan import Hit, SessionInfo
     from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.records import Hit, SessionInfo
     from sessions_lib.store.session import Session
 
 WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
@@ -82,7 +82,7 @@ def _print_sessions(rows: list[SessionInfo]) -> None:
 
 def notes(row: SessionInfo) -> list[str]:
     """What a person should know about a session beside its title: parent, verdict, damaged, unanswered."""
-    from sessions_lib.store.folder.scan import verdict
+    from sessions_lib.store.records import verdict
 
     found = [f"fork of {row.parent}"] if row.parent else []
     if given := verdict(row.meta):

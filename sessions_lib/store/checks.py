@@ -30,9 +30,10 @@ from sessions_lib import messages, names, times
 from sessions_lib.errors import SessionError, StorageError
 from sessions_lib.messages import encoding, tool_calls
 from sessions_lib.messages.content import Message
+from sessions_lib.store import records
 from sessions_lib.store.folder import disk, jsonl, locks, metadata, trash
-from sessions_lib.store.folder.damage import as_told
 from sessions_lib.store.folder.folder import SUFFIX
+from sessions_lib.store.records import as_told
 from sessions_lib.store.session import Session
 
 _BETWEEN = b" \t\r\n\0\xef\xbb\xbf"  # blanks, NUL bytes and byte-order marks, as ``line`` passes over them
@@ -161,7 +162,7 @@ def _contradictions(session: str, values: Any, count: int) -> list[str]:
     return found
 
 
-def _fork_point(meta: metadata.Metadata, found: Sequence[Message]) -> int:
+def _fork_point(meta: records.Metadata, found: Sequence[Message]) -> int:
     """How many messages were really copied: up to the one metadata names, else as many as it says and there are."""
     forked_from = meta.values.get("forked_from") or {}
     named = forked_from.get("message_id")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from sessions_lib.store.folder.scan import NEVER, SessionInfo
+from sessions_lib.store.records import NEVER, SessionInfo
 
 
 def newest_pair(listed: Sequence[SessionInfo]) -> tuple[str, str] | None:

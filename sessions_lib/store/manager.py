@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -21,26 +20,15 @@ from typing import Any
 from sessions_lib import messages, names, times
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.query import parse
+from sessions_lib.store import records
 from sessions_lib.store.family import family_of
 from sessions_lib.store.folder import fork_points, jsonl, locks, metadata, trash
 from sessions_lib.store.folder.folder import SUFFIX, claim, clear_unfinished, ids_in
 from sessions_lib.store.folder.index import catalog
-from sessions_lib.store.folder.scan import Hit, SessionInfo
-from sessions_lib.store.folder.trash import TrashEntry
+from sessions_lib.store.records import Hit, Purgeable, SessionInfo, TrashEntry
 from sessions_lib.store.session import Session
 
 DEFAULT_FOLDER = "~/.pi-agent/sessions"
-
-
-@dataclass(frozen=True, slots=True)
-class Purgeable:
-    """What a purge would delete for good: a session of the folder, or (``entry``) one that lies in the trash."""
-
-    session: str
-    title: str | None
-    last_active: datetime | None
-    size_bytes: int
-    entry: TrashEntry | None = None
 
 
 # The method ``list`` hides the type of that name inside the class.
@@ -72,7 +60,7 @@ class SessionManager:
         """
         kept: list[str] = []
         for tag in tags:
-            kept = metadata.with_tag(kept, tag)
+            kept = records.with_tag(kept, tag)
         wanted_title = title if title and title.strip() else None
         base = names.id_from_title(wanted_title) if wanted_title else names.random_id()
         values = {"title": wanted_title, "tags": kept, "created": times.now(), **meta}

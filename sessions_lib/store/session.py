@@ -33,13 +33,12 @@ from sessions_lib.errors import (
 )
 from sessions_lib.messages import encoding, tool_calls
 from sessions_lib.messages.content import Message
-from sessions_lib.store import documents
+from sessions_lib.store import documents, records
 from sessions_lib.store import merge as merging
 from sessions_lib.store.folder import disk, forking, jsonl, locks, metadata, trash
-from sessions_lib.store.folder.damage import as_told
 from sessions_lib.store.folder.folder import SUFFIX, ids_in
 from sessions_lib.store.folder.forking import ForkPoint
-from sessions_lib.store.folder.jsonl import DamagedLine
+from sessions_lib.store.records import DamagedLine, as_told
 
 _META_WAIT_S = 20.0  # nobody holds this lock for longer than a write, but many may want it at once
 
@@ -65,7 +64,7 @@ class Session:
         """A new, empty session in memory, titled ``name``."""
         self._id = names.id_from_title(name) if name else names.random_id()
         self._folder: Path | None = None
-        self._meta = metadata.Metadata({"title": name, "created": times.now()} if name else {"created": times.now()})
+        self._meta = records.Metadata({"title": name, "created": times.now()} if name else {"created": times.now()})
         self._lines: jsonl.Lines | None = jsonl.Lines()
         self._stamp: tuple[int, int, int] | None = None  # inode, size, mtime_ns of the file as it was read
         self._meta_stamp: tuple[int, int, int] | None = None  # and of the metadata's
@@ -322,15 +321,15 @@ class Session:
 
     def add_tag(self, tag: str) -> None:
         """Add ``tag``; one that differs only by case or blanks is the same tag."""
-        self._change_meta(lambda values: {**values, "tags": metadata.with_tag(metadata.Metadata(values).tags, tag)})
+        self._change_meta(lambda values: {**values, "tags": records.with_tag(records.Metadata(values).tags, tag)})
 
     def remove_tag(self, tag: str) -> None:
         """Take ``tag`` away, in whatever case it is written."""
-        self._change_meta(lambda values: {**values, "tags": metadata.without_tag(metadata.Metadata(values).tags, tag)})
+        self._change_meta(lambda values: {**values, "tags": records.without_tag(records.Metadata(values).tags, tag)})
 
     def _change_meta(self, change: Any) -> None:
         if self._folder is None:
-            self._meta = metadata.Metadata(change(dict(self._meta.values)))
+            self._meta = records.Metadata(change(dict(self._meta.values)))
             return
         with locks.Lock(locks.lock_path(self._folder, self._id, ".meta"), self._id, _META_WAIT_S):
             self._check_exists(self._stamp, self._file_stamp())
@@ -361,7 +360,7 @@ class Session:
         if self._folder is None:
             child = Session()
             child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"
-            child._meta = metadata.Metadata(meta)
+            child._meta = records.Metadata(meta)
             child._remember([encoding.decode(encoding.encode(message)) for message in self.messages[: point.at]], 0)
         else:
             try:

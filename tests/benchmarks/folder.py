@@ -16,11 +16,12 @@ from pathlib import Path
 from sessions_lib import SessionManager, query, stats
 from sessions_lib.messages import content
 from sessions_lib.query import Query
+from sessions_lib.store import records
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.folder import scan as listing
 from sessions_lib.store.folder.index import fulltext
 from sessions_lib.store.folder.index.catalog import Catalog
-from sessions_lib.store.folder.scan import Hit
+from sessions_lib.store.records import Hit
 from tests.benchmarks import corpus
 from tests.benchmarks.harness import Raced, Row, installed, milliseconds, processor, race, setting
 
@@ -39,7 +40,7 @@ def scan() -> int:
         return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
 
 
-def plain(folder: Path) -> tuple[list[listing.SessionInfo], list[list[Hit]]]:
+def plain(folder: Path) -> tuple[list[records.SessionInfo], list[list[Hit]]]:
     """The rows, and the hits of every query of ``ASKED``, by reading each file once."""
     rows, found = [], [list[Hit]() for _ in ASKED]
     for session in listing.session_ids(folder):
@@ -51,10 +52,10 @@ def plain(folder: Path) -> tuple[list[listing.SessionInfo], list[list[Hit]]]:
             # Only what cannot match is left out here: a session that lacks one of the words.
             if all(word in folded for needle in asked.needles for word in needle.split(" ")):
                 hits += listing.hits_in(asked, contents)
-    return listing.newest_first(rows), [listing.hits_newest_first(hits) for hits in found]
+    return records.newest_first(rows), [records.hits_newest_first(hits) for hits in found]
 
 
-def check(kept: Catalog, truth: tuple[list[listing.SessionInfo], list[list[Hit]]], how: str) -> Row:
+def check(kept: Catalog, truth: tuple[list[records.SessionInfo], list[list[Hit]]], how: str) -> Row:
     """Does the catalog say what the plain scan says?"""
     rows, found = truth
     assert kept.list() == rows, "the listing differs"
@@ -250,7 +251,7 @@ def adding_up(kept: Catalog) -> Iterator[Row]:
     yield row("15 frame of all sessions", 3, found["frame"])
 
 
-def unindexed(truth: tuple[list[listing.SessionInfo], list[list[Hit]]]) -> Iterator[Row]:
+def unindexed(truth: tuple[list[records.SessionInfo], list[list[Hit]]]) -> Iterator[Row]:
     """Search while there is no text index yet."""
     without_catalog()
     kept = Catalog(setting.folder)

@@ -14,7 +14,7 @@ from pages.sessions_parts.import_run import ImportRun
 from pages.shared import exporting
 from sessions_lib import SessionManager
 from sessions_lib.export import export
-from sessions_lib.store.folder.scan import Hit
+from sessions_lib.store.records import Hit
 
 
 def write(folder, session, *lines, **meta):

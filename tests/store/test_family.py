@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sessions_lib.store import family
-from sessions_lib.store.folder.scan import SessionInfo
+from sessions_lib.store.records import SessionInfo
 
 
 def test_relatives_share_an_ancestor_even_one_that_is_gone():

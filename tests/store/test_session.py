@@ -26,7 +26,8 @@ from sessions_lib.errors import (
     SessionNotFound,
     StorageError,
 )
-from sessions_lib.store.folder import jsonl, metadata
+from sessions_lib.store import records
+from sessions_lib.store.folder import jsonl
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
 
 WALK = [
@@ -417,7 +418,7 @@ def test_any_title_and_tags_survive(tmp_path_factory: pytest.TempPathFactory, ti
 
     again = manager.open("x")
     assert again.meta.get("title") == (title if title.strip() else None)
-    assert {metadata.clean_tag(tag).casefold() for tag in kept} == {tag.casefold() for tag in again.tags}
+    assert {records.clean_tag(tag).casefold() for tag in kept} == {tag.casefold() for tag in again.tags}
     assert again.tags == session.tags
 
 

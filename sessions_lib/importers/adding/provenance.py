@@ -18,7 +18,7 @@ from sessions_lib.importers.imported import Imported
 from sessions_lib.importers.recognise import TOOLS
 from sessions_lib.importers.source import Source
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import metadata
+from sessions_lib.store import records
 
 VERSION = 1  # of what importers make of a source; a higher one reads unchanged files again
 
@@ -76,7 +76,7 @@ def tags_of(tags: Iterable[str]) -> list[str]:
     kept: list[str] = []
     for tag in tags:
         try:
-            kept = metadata.with_tag(kept, tag)
+            kept = records.with_tag(kept, tag)
         except SessionError:
             continue
     return kept
@@ -84,7 +84,7 @@ def tags_of(tags: Iterable[str]) -> list[str]:
 
 def created_of(imported: Imported) -> dict[str, str]:
     """``created`` where the conversation's metadata has none: the source's word, else its first message, else now."""
-    if metadata.Metadata(imported.meta).created is not None:
+    if records.Metadata(imported.meta).created is not None:
         return {}
     first = imported.created or next(
         (moment for message in imported.messages if (moment := times.parse(message.get("timestamp")))), None

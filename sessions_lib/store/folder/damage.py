@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,38 +16,12 @@ import msgspec
 
 from sessions_lib.messages import clean, encoding, is_message
 from sessions_lib.messages.content import Message
+from sessions_lib.store.records import DamagedLine
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _GLUED_START = re.compile(r'\{\s*"(?:role|content|id|timestamp|tool_calls|tool_call_id)"\s*:')
 UTF16 = "the file is UTF-16, not UTF-8; convert it with: iconv -f UTF-16 -t UTF-8"
 _MAX_RECOVERIES = 16  # candidates tried for a message behind a torn one; each costs a scan of the rest of the line
-
-
-@dataclass(frozen=True, slots=True)
-class DamagedLine:
-    """A line that is no message as it stands: its number (from 1), what is wrong, and the kind of fault in a word.
-
-    Kinds: ``torn``, ``not JSON``, ``not a message``, ``UTF-16``, ``undecodable``, ``NUL``, ``glued``. Of the last three
-    the messages were read all the same.
-    """
-
-    line: int
-    reason: str
-    kind: str
-
-
-def as_told(damaged: Sequence[DamagedLine]) -> list[DamagedLine]:
-    """``damaged`` as a person is told of it: a file in UTF-16 is one fault, not one a line."""
-    told: list[DamagedLine] = []
-    last = -1
-    for damage in damaged:
-        # Little-endian UTF-16 ends in a NUL behind the last newline.
-        if damage.kind == "UTF-16" or (damage.kind == "NUL" and damage.line == last + 1):
-            told += [damage] if last < 0 else []
-            last = damage.line
-        else:
-            told.append(damage)
-    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from typing import Any
 from sessions_lib import messages, times
 from sessions_lib.errors import ForkPointForbidden
 from sessions_lib.messages import tool_calls
-from sessions_lib.store.folder import disk, jsonl, metadata
+from sessions_lib.store import records
+from sessions_lib.store.folder import disk, jsonl
 from sessions_lib.store.folder.folder import SUFFIX, claim
 
 _INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
@@ -47,7 +48,7 @@ def point(session: str, title: str, lines: jsonl.Lines, at: int | None) -> ForkP
     return ForkPoint(at, lines.ends[at - 1] if at else 0, message_id, len(said) - at, title)
 
 
-def meta(session: str, parent: metadata.Metadata, point: ForkPoint, title: str | None) -> dict[str, Any]:
+def meta(session: str, parent: records.Metadata, point: ForkPoint, title: str | None) -> dict[str, Any]:
     """The metadata of a fork of ``session``: its lineage, and the parent's settings and tags."""
     return {
         "title": title or f"{point.title} · from message {point.at}",

@@ -32,10 +32,10 @@ import msgspec
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import disk
-from sessions_lib.store.folder.damage import DamagedLine as DamagedLine
 from sessions_lib.store.folder.damage import Line as Line
 from sessions_lib.store.folder.damage import parse_line as parse_line
 from sessions_lib.store.folder.disk import BLOCK as BLOCK
+from sessions_lib.store.records import DamagedLine
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _OPENS, _CLOSES = b"{}"

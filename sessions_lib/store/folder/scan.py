@@ -17,91 +17,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import messages, names, query
+from sessions_lib import messages, names, query, text
 from sessions_lib.errors import SessionError, StorageError
 from sessions_lib.messages import content, usage
 from sessions_lib.messages import tool_calls as calls
-from sessions_lib.query import Query, Range
+from sessions_lib.query import Query
+from sessions_lib.store import records
 from sessions_lib.store.folder import jsonl, metadata
+from sessions_lib.store.records import Hit, SessionInfo, given_title, hits_newest_first, newest_first, tags_of, verdict
 
 MESSAGES = ".jsonl"
 METADATA = metadata.SUFFIX
-NEVER = datetime(1, 1, 1, tzinfo=UTC)
-NOTHING = usage.Totals()
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfo:
-    """One session in a list; ``own`` is what was written in it, ``inherited`` how many messages it copied.
-
-    ``title`` is the display title: the one given, else taken from the first prompt, else the id. ``models`` (all that
-    worked on an answer) and ``tools`` are in order of first use. ``errors`` are tool results that say they failed.
-    Unknown tokens are ``None``.
-    ``fault`` says why the messages or the metadata could not be read, where they could not.
-    """
-
-    id: str
-    title: str
-    tags: tuple[str, ...] = ()
-    messages: int = 0
-    turns: int = 0
-    own_messages: int = 0
-    created: datetime | None = None
-    last_active: datetime | None = None
-    models: tuple[str, ...] = ()
-    parent: str | None = None
-    inherited: int = 0
-    tokens: usage.Totals = NOTHING
-    own_tokens: usage.Totals = NOTHING
-    tool_calls: int = 0
-    errors: int = 0
-    damaged: int = 0
-    unanswered: int = 0
-    size_bytes: int = 0
-    meta: dict[str, Any] = field(default_factory=dict)
-    tools: tuple[str, ...] = ()
-    fault: str | None = None
-
-    @property
-    def has_title(self) -> bool:
-        """True if the title was given, not derived from the first prompt."""
-        return bool(given_title(self.meta))
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One place a query found: ``message`` is its index, ``None`` where title, tags or the session itself match.
-
-    ``marks`` are the half-open ranges of ``snippet`` that match. ``when`` is the time of the message, or the last
-    activity of the session.
-    """
-
-    session: str
-    message: int | None
-    snippet: str
-    role: str
-    when: datetime | None
-    marks: tuple[Range, ...] = ()
-
-
-def given_title(meta: Mapping[str, Any]) -> str:
-    """The title in ``meta``, or ``""``."""
-    return (metadata.Metadata(meta).title or "").strip()
-
-
-def display_title(session: str, meta: Mapping[str, Any], prompt: str) -> str:
-    """What a session is called: its title, else one made of its first prompt, else its id."""
-    return given_title(meta) or names.title_from(prompt) or session
-
-
-def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tags in ``meta``, each once, upper and lower case alike."""
-    return tuple({metadata.tag_key(tag): tag for tag in reversed(metadata.Metadata(meta).tags)}.values())[::-1]
 
 
 def session_ids(folder: Path) -> list[str]:
@@ -167,14 +98,14 @@ def _info(
     folder: Path, session: str, lines: jsonl.Lines, moments: list[datetime | None], meta: dict[str, Any]
 ) -> SessionInfo:
     said = lines.messages
-    origin = metadata.Metadata(meta)
+    origin = records.Metadata(meta)
     inherited = min(origin.inherited, len(said))
     paired = calls.pair(said)
     created = origin.created or next((moment for moment in moments if moment), None)
     models = [name for message in said for name in _models(message)]
     return SessionInfo(
         id=session,
-        title=display_title(session, meta, messages.first_prompt(said)),
+        title=text.display_title(origin.title, messages.first_prompt(said), session),
         tags=tags_of(meta),
         messages=len(said),
         turns=messages.turn_count(said),
@@ -214,11 +145,6 @@ def scan(folder: Path) -> list[SessionInfo]:
     return newest_first([info(folder, session) for session in session_ids(folder)])
 
 
-def newest_first(rows: list[SessionInfo]) -> list[SessionInfo]:
-    """``rows`` by last active, the latest first; without any time last; equal times by id."""
-    return sorted(sorted(rows, key=lambda row: row.id), key=lambda row: row.last_active or NEVER, reverse=True)
-
-
 def passes(asked: Query, row: SessionInfo) -> bool:
     """True if the session passes the part of the query that is about sessions."""
     if (asked.is_fork and row.parent is None) or (asked.not_fork and row.parent is not None):
@@ -237,14 +163,6 @@ def passes(asked: Query, row: SessionInfo) -> bool:
     )
 
 
-def verdict(meta: Mapping[str, Any]) -> str:
-    """The verdict in ``meta`` as a name, or ``""``."""
-    given = meta.get("verdict")
-    if isinstance(given, Mapping):
-        given = given.get("verdict") or given.get("name")
-    return given if isinstance(given, str) else ""
-
-
 def title_text(row: SessionInfo) -> str:
     """What a search looks at beside the messages: the title that was given, and the tags."""
     return "\n".join(filter(None, (given_title(row.meta), *row.tags)))
@@ -260,12 +178,6 @@ def search(folder: Path, asked: Query, limit: int | None = None) -> list[Hit]:
         return []
     found = [hit for session in session_ids(folder) for hit in hits_in(asked, read(folder, session))]
     return hits_newest_first(found)[:limit]
-
-
-def hits_newest_first(found: list[Hit]) -> list[Hit]:
-    """``found`` in the order of this module's docstring."""
-    found = sorted(found, key=lambda hit: (hit.session, hit.message is not None, -(hit.message or 0)))
-    return sorted(found, key=lambda hit: hit.when or NEVER, reverse=True)
 
 
 def hits_in(asked: Query, session: Contents) -> Iterator[Hit]:
@@ -298,13 +210,13 @@ def title_hit(asked: Query, row: SessionInfo, moments: Sequence[datetime | None]
     """
     if asked.roles or (asked.asks_about_messages and not asked.needles):
         return None
-    text = title_text(row)
-    if not query.text_matches(asked, text):
+    said = title_text(row)
+    if not query.text_matches(asked, said):
         return None
     asks_days = asked.since is not None or asked.until is not None
     if asks_days and not any(query.time_matches(asked, moment or row.last_active) for moment in moments):
         return None
-    piece = query.snippet(text or row.title, asked)
+    piece = query.snippet(said or row.title, asked)
     return Hit(row.id, None, piece.text, "", row.last_active, piece.marks)
 
 
@@ -319,14 +231,3 @@ def active_on(folder: Path, day: date, zone: tzinfo | None = None) -> list[Sessi
         if any(query.time_matches(wanted, moment or one.info.last_active) for moment in moments):
             found.append(one.info)
     return newest_first(found)
-
-
-def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
-    """How many of ``rows`` wear each tag, the most worn first; tags that differ by case only are one."""
-    spelled: dict[str, set[str]] = {}
-    counts: dict[str, int] = {}
-    for row in rows:
-        for tag in row.tags:
-            spelled.setdefault(metadata.tag_key(tag), set()).add(tag)
-            counts[metadata.tag_key(tag)] = counts.get(metadata.tag_key(tag), 0) + 1
-    return {min(spelled[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}

@@ -15,30 +15,18 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sessions_lib import names
 from sessions_lib.errors import SessionError, SessionExists, StorageError
 from sessions_lib.store.folder import disk, metadata
+from sessions_lib.store.records import TrashEntry
 
 FOLDER = ".trash"
 UNFINISHED = "unfinished"
 KINDS = ("deleted", "merged", "repaired", "metadata", UNFINISHED)
 _NAME = re.compile(r"(\d{8}T\d{9}Z)(?:\.\d+)?~([a-z]+)~(.+)\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class TrashEntry:
-    """One thing in the trash: its folder's name, the session, why it is there, since when, its title, its bytes."""
-
-    entry: str
-    session: str
-    kind: str
-    when: datetime
-    title: str | None
-    size_bytes: int
 
 
 def put(folder: Path, session: str, kind: str, files: Sequence[Path], *, keep: bool = False) -> str:

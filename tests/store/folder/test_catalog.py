@@ -21,6 +21,7 @@ import pytest
 
 from sessions_lib import SessionManager, messages, query, stats
 from sessions_lib.messages import tool_calls, usage
+from sessions_lib.store import records
 from sessions_lib.store.folder import message_heads, scan
 from sessions_lib.store.folder.index import catalog, fulltext, schema
 from sessions_lib.store.folder.index.catalog import Catalog
@@ -83,7 +84,7 @@ def same(kept: Catalog, folder: Path) -> None:
     truth = scan.scan(folder)
     assert kept.list() == truth
     assert kept.list(3) == truth[:3]
-    assert kept.tags() == scan.tag_counts(truth)
+    assert kept.tags() == records.tag_counts(truth)
     assert kept.totals() == plain_totals(folder)
     said, days = stats.messages(kept), stats.by_day(kept)
     for frame, count in ((said, len(said)), (days, days["messages"].sum())):
@@ -108,7 +109,7 @@ def same(kept: Catalog, folder: Path) -> None:
     assert replace(stats.figures(kept, ranged), sessions=figures.sessions, forks=figures.forks) == figures
     contents = [scan.read(folder, session) for session in scan.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
-        found = scan.hits_newest_first([hit for one in contents for hit in scan.hits_in(asked, one)])
+        found = records.hits_newest_first([hit for one in contents for hit in scan.hits_in(asked, one)])
         assert kept.search(asked) == found, asked.text
         assert kept.search(asked, 2) == found[:2], asked.text
         assert sorted(kept.ids(asked)) == sorted({hit.session for hit in found}), asked.text
@@ -135,12 +136,12 @@ def plain_by_model(folder: Path) -> dict[str, int | None]:
     return spent
 
 
-def plain_totals(folder: Path) -> catalog.FolderTotals:
+def plain_totals(folder: Path) -> records.FolderTotals:
     """The sums by reading everything and keeping each identity once."""
     said, rows = each_once(folder), scan.scan(folder)
     tokens = usage.total(said.values())
     whole = [row.tokens.total for row in rows if row.tokens.reported and row.tokens.total is not None]
-    return catalog.FolderTotals(
+    return records.FolderTotals(
         sessions=len(rows),
         forks=sum(row.parent is not None for row in rows),
         messages=len(said),

@@ -21,7 +21,6 @@ import time
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,13 +29,14 @@ from sessions_lib import names, query
 from sessions_lib.errors import StorageError
 from sessions_lib.messages import encoding, usage
 from sessions_lib.query import Query
-from sessions_lib.store.folder import metadata, scan
+from sessions_lib.store import records
+from sessions_lib.store.folder import scan
 from sessions_lib.store.folder.index import fulltext, schema
 from sessions_lib.store.folder.index import rows as catalog_rows
 from sessions_lib.store.folder.index.rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
-from sessions_lib.store.folder.scan import Hit, SessionInfo
 from sessions_lib.store.folder.watch import Watch
+from sessions_lib.store.records import FolderTotals, Hit, Page, SessionInfo
 
 Files = dict[str, Stamp]
 Infos = list[SessionInfo]  # the method ``list`` hides the type of that name inside the class
@@ -63,35 +63,6 @@ ORDERS = {
     "size_bytes": "s.offset",
     "id": "s.id",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FolderTotals:
-    """Sums over a folder, each message once. ``sent_again`` are the tokens that forks repeat: never part of ``tokens``.
-
-    ``messages_in_files`` counts every line that is a message, copies too.
-    """
-
-    sessions: int
-    forks: int
-    messages: int
-    messages_in_files: int
-    turns: int
-    tool_calls: int
-    errors: int
-    tokens: usage.Totals
-    sent_again: int | None
-    size_bytes: int
-    damaged_sessions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One page of a listing, the depth of each row under its parent (order ``family``), and the number of all rows."""
-
-    rows: list[SessionInfo]
-    depths: list[int]
-    total: int
 
 
 _shared: weakref.WeakValueDictionary[str, Catalog] = weakref.WeakValueDictionary()
@@ -372,7 +343,7 @@ class Catalog:
 
     def find_by_tag(self, tag: str) -> Infos:
         """The sessions that wear ``tag``, upper and lower case alike, newest first."""
-        wanted = metadata.tag_key(tag)
+        wanted = records.tag_key(tag)
         tagged = "s.n IN (SELECT session FROM names WHERE kind='label' AND name=?)"
         return self.ask(lambda db: _infos(db, f"WHERE {tagged} ORDER BY s.last_active DESC, s.id", (wanted,)))
 

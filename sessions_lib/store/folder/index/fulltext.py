@@ -30,12 +30,13 @@ from sessions_lib import query
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content
 from sessions_lib.query import Query
+from sessions_lib.store import records
 from sessions_lib.store.folder import disk, jsonl, scan
 from sessions_lib.store.folder.index import prefilter
 from sessions_lib.store.folder.index.fold import QUARTER_US
 from sessions_lib.store.folder.index.rows import INFO, add_rows, from_us, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
-from sessions_lib.store.folder.scan import Hit
+from sessions_lib.store.records import Hit
 
 SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
 BATCH_BYTES = 32_000_000
@@ -362,7 +363,7 @@ class Search:
             found += self._said()
         elif self.asked.asks_about_messages:
             found += self._without_words()
-        return scan.hits_newest_first(found)[: self.limit]
+        return records.hits_newest_first(found)[: self.limit]
 
     def _titles(self) -> list[Hit]:
         asked = self.asked
@@ -456,7 +457,7 @@ class Search:
         """True if the limit is reached, and a session whose newest message is of ``newest`` can have no newer hit."""
         if self.limit is None or len(found) < self.limit:
             return False
-        found[:] = scan.hits_newest_first(found)[: self.limit]
+        found[:] = records.hits_newest_first(found)[: self.limit]
         last = to_us(found[-1].when) if found else None
         return last is not None and newest is not None and newest < last
 

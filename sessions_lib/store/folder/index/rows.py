@@ -24,6 +24,7 @@ from typing import Any
 from sessions_lib import query
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import usage
+from sessions_lib.store import records
 from sessions_lib.store.folder import disk, message_heads, metadata, scan
 from sessions_lib.store.folder.index import copies
 from sessions_lib.store.folder.index.fold import Fold, LateTime
@@ -209,7 +210,7 @@ def _update(
     session: str,
     change: int,
     stamps: tuple[Stamp | None, Stamp | None],
-    found: metadata.Metadata,
+    found: records.Metadata,
     *,
     detailed: bool,
     settled: bool,
@@ -260,7 +261,7 @@ def _next_session(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT coalesce(max(n), 0) + 1 FROM sessions").fetchone()[0])
 
 
-def _continues(folder: Path, row: Row, said: Stamp | None, found: metadata.Metadata) -> bool:
+def _continues(folder: Path, row: Row, said: Stamp | None, found: records.Metadata) -> bool:
     """True if the rows so far are still right and only something behind them may be new."""
     before, _ = row.stamps()
     if min(found.inherited, row.messages) != row.inherited or row.fault:
@@ -293,14 +294,14 @@ def _read_on(folder: Path, row: Row, fold: Fold) -> None:
 
 def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | None) -> None:
     """What the row takes from metadata and file times."""
-    origin = metadata.Metadata(meta)
+    origin = records.Metadata(meta)
     row.meta = json.dumps(meta, ensure_ascii=False, default=str)
-    row.title = scan.given_title(meta) or row.prompt or row.id
-    tags = scan.tags_of(meta)
+    row.title = records.given_title(meta) or row.prompt or row.id
+    tags = records.tags_of(meta)
     row.tags = json.dumps(tags, ensure_ascii=False)
-    row.title_text = " ".join(query.fold("\n".join(filter(None, (scan.given_title(meta), *tags)))).split())
+    row.title_text = " ".join(query.fold("\n".join(filter(None, (records.given_title(meta), *tags)))).split())
     row.parent, row.inherited = origin.parent, min(origin.inherited, row.messages)
-    row.verdict = query.fold_name(scan.verdict(meta))
+    row.verdict = query.fold_name(records.verdict(meta))
     created = to_us(origin.created)
     row.created = created if created is not None else row.first_time
     row.last_active = row.said_time if row.said_time is not None else row.created
@@ -313,7 +314,7 @@ def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | N
 def _write_names(db: sqlite3.Connection, row: Row) -> None:
     """Tags, models, tools and the verdict as the filters compare them; ``label`` are tags as they are counted."""
     named = [("tag", query.fold_name(tag), tag) for tag in json.loads(row.tags)]
-    named += [("label", metadata.tag_key(tag), tag) for tag in json.loads(row.tags)]
+    named += [("label", records.tag_key(tag), tag) for tag in json.loads(row.tags)]
     named += [("model", query.fold_name(model), model) for model in json.loads(row.models)]
     named += [("tool", query.fold_name(tool), tool) for tool in json.loads(row.tools)]
     if row.verdict:
@@ -355,11 +356,11 @@ def sum_up(db: sqlite3.Connection, folder: Path, session: int, losers: set[int])
         )
 
 
-def info_of(found: Sequence[Any]) -> scan.SessionInfo:
+def info_of(found: Sequence[Any]) -> records.SessionInfo:
     """The columns ``INFO`` of a row as the plain scan would say them."""
     (session, title, tags, meta, created, last_active, parent, inherited, count, turns, models, tools, *rest) = found
     tokens, own, (tool_calls, errors, damaged, unanswered, size, fault) = rest[:7], rest[7:14], rest[14:]
-    return scan.SessionInfo(
+    return records.SessionInfo(
         id=session,
         title=title,
         tags=tuple(json.loads(tags)),

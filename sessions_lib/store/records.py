@@ -1,0 +1,286 @@
+"""What everybody passes around about sessions: rows of a listing, hits, metadata, damage, trash.
+
+Does not know where sessions are kept, and reads and writes nothing.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sessions_lib import times
+from sessions_lib.errors import SessionError
+from sessions_lib.messages import clean, usage
+from sessions_lib.query import Range
+
+MAX_TAG = 100
+NEVER = datetime(1, 1, 1, tzinfo=UTC)
+NOTHING = usage.Totals()
+
+# ---------------------------------------------------------------- metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What is known about a session beside its messages; ``values`` is the object as it stands.
+
+    ``fault`` says why it could not be read, if it could not; ``values`` are empty then.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fault: str | None = None
+
+    @property
+    def title(self) -> str | None:
+        """The title a person gave, or ``None``."""
+        title = self.values.get("title")
+        return title if isinstance(title, str) and title.strip() else None
+
+    @property
+    def tags(self) -> list[str]:
+        """The tags in the order they were added."""
+        tags = self.values.get("tags")
+        return [tag for tag in tags if isinstance(tag, str) and tag.strip()] if isinstance(tags, list) else []
+
+    @property
+    def created(self) -> datetime | None:
+        """When the session was made; other tools' spellings are read too."""
+        moments = (times.parse(self.values.get(key)) for key in ("created", "created_at", "createdAt"))
+        return next((moment for moment in moments if moment), None)
+
+    @property
+    def parent(self) -> str | None:
+        """The id of the session this one was forked from, or ``None``."""
+        parent = self._forked_from.get("session")
+        return parent if isinstance(parent, str) and parent else None
+
+    @property
+    def inherited(self) -> int:
+        """How many messages were copied from the parent."""
+        count = self._forked_from.get("messages")
+        return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
+
+    @property
+    def system(self) -> str | None:
+        """The system prompt, or ``None``."""
+        system = self.values.get("system")
+        return system if isinstance(system, str) and system.strip() else None
+
+    @property
+    def _forked_from(self) -> Mapping[str, Any]:
+        origin = self.values.get("forked_from")
+        return origin if isinstance(origin, Mapping) else {}
+
+
+def given_title(meta: Mapping[str, Any]) -> str:
+    """The title in ``meta``, or ``""``."""
+    return (Metadata(meta).title or "").strip()
+
+
+def verdict(meta: Mapping[str, Any]) -> str:
+    """The verdict in ``meta`` as a name, or ``""``."""
+    given = meta.get("verdict")
+    if isinstance(given, Mapping):
+        given = given.get("verdict") or given.get("name")
+    return given if isinstance(given, str) else ""
+
+
+# ---------------------------------------------------------------- tags
+
+
+def clean_tag(tag: object) -> str:
+    """``tag`` on one line without blanks around it; ``SessionError`` if nothing is left or it is too long."""
+    if not isinstance(tag, str) or not (words := "".join(c if c.isprintable() else " " for c in clean(tag)).split()):
+        raise SessionError("A tag cannot be empty. Give it a word.")
+    line = " ".join(words)
+    if len(line) > MAX_TAG:
+        raise SessionError(f"A tag is at most {MAX_TAG} characters; this one has {len(line)}.")
+    return line
+
+
+def tag_key(tag: str) -> str:
+    """``tag`` as tags are compared: case, blanks and the way an accent is composed make no other tag."""
+    return unicodedata.normalize("NFC", " ".join(tag.split())).casefold()
+
+
+def with_tag(tags: list[str], tag: str) -> list[str]:
+    """``tags`` and ``tag``, unless it is there in some spelling of upper and lower case."""
+    wanted = clean_tag(tag)
+    return tags if any(tag_key(t) == tag_key(wanted) for t in tags) else [*tags, wanted]
+
+
+def without_tag(tags: list[str], tag: str) -> list[str]:
+    """``tags`` without ``tag``, upper and lower case ignored."""
+    return [t for t in tags if tag_key(t) != tag_key(tag)]
+
+
+def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tags in ``meta``, each once, upper and lower case alike."""
+    return tuple({tag_key(tag): tag for tag in reversed(Metadata(meta).tags)}.values())[::-1]
+
+
+# ---------------------------------------------------------------- lists
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One session in a list; ``own`` is what was written in it, ``inherited`` how many messages it copied.
+
+    ``title`` is the display title: the one given, else taken from the first prompt, else the id. ``models`` (all that
+    worked on an answer) and ``tools`` are in order of first use. ``errors`` are tool results that say they failed.
+    Unknown tokens are ``None``.
+    ``fault`` says why the messages or the metadata could not be read, where they could not.
+    """
+
+    id: str
+    title: str
+    tags: tuple[str, ...] = ()
+    messages: int = 0
+    turns: int = 0
+    own_messages: int = 0
+    created: datetime | None = None
+    last_active: datetime | None = None
+    models: tuple[str, ...] = ()
+    parent: str | None = None
+    inherited: int = 0
+    tokens: usage.Totals = NOTHING
+    own_tokens: usage.Totals = NOTHING
+    tool_calls: int = 0
+    errors: int = 0
+    damaged: int = 0
+    unanswered: int = 0
+    size_bytes: int = 0
+    meta: dict[str, Any] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    fault: str | None = None
+
+    @property
+    def has_title(self) -> bool:
+        """True if the title was given, not derived from the first prompt."""
+        return bool(given_title(self.meta))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a listing, the depth of each row under its parent (order ``family``), and the number of all rows."""
+
+    rows: list[SessionInfo]
+    depths: list[int]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One place a query found: ``message`` is its index, ``None`` where title, tags or the session itself match.
+
+    ``marks`` are the half-open ranges of ``snippet`` that match. ``when`` is the time of the message, or the last
+    activity of the session.
+    """
+
+    session: str
+    message: int | None
+    snippet: str
+    role: str
+    when: datetime | None
+    marks: tuple[Range, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTotals:
+    """Sums over all sessions, each message once. ``sent_again``: the tokens that forks repeat, never in ``tokens``.
+
+    ``messages_in_files`` counts every message of every session, copies too.
+    """
+
+    sessions: int
+    forks: int
+    messages: int
+    messages_in_files: int
+    turns: int
+    tool_calls: int
+    errors: int
+    tokens: usage.Totals
+    sent_again: int | None
+    size_bytes: int
+    damaged_sessions: int
+
+
+def newest_first(rows: Sequence[SessionInfo]) -> list[SessionInfo]:
+    """``rows`` by last active, the latest first; without any time last; equal times by id."""
+    return sorted(sorted(rows, key=lambda row: row.id), key=lambda row: row.last_active or NEVER, reverse=True)
+
+
+def hits_newest_first(hits: Sequence[Hit]) -> list[Hit]:
+    """``hits`` by the time of their message (without one, of their session), then session, then the later message."""
+    by_place = sorted(hits, key=lambda hit: (hit.session, hit.message is not None, -(hit.message or 0)))
+    return sorted(by_place, key=lambda hit: hit.when or NEVER, reverse=True)
+
+
+def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
+    """How many of ``rows`` wear each tag, the most worn first; tags that differ by case only are one."""
+    spelled: dict[str, set[str]] = {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        for tag in row.tags:
+            spelled.setdefault(tag_key(tag), set()).add(tag)
+            counts[tag_key(tag)] = counts.get(tag_key(tag), 0) + 1
+    return {min(spelled[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}
+
+
+# ---------------------------------------------------------------- damage
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedLine:
+    """A line that is no message as it stands: its number (from 1), what is wrong, and the kind of fault in a word.
+
+    Kinds: ``torn``, ``not JSON``, ``not a message``, ``UTF-16``, ``undecodable``, ``NUL``, ``glued``. Of the last three
+    the messages were read all the same.
+    """
+
+    line: int
+    reason: str
+    kind: str
+
+
+def as_told(damaged: Sequence[DamagedLine]) -> list[DamagedLine]:
+    """``damaged`` as a person is told of it: a file in UTF-16 is one fault, not one a line."""
+    told: list[DamagedLine] = []
+    last = -1
+    for damage in damaged:
+        # Little-endian UTF-16 ends in a NUL behind the last newline.
+        if damage.kind == "UTF-16" or (damage.kind == "NUL" and damage.line == last + 1):
+            told += [damage] if last < 0 else []
+            last = damage.line
+        else:
+            told.append(damage)
+    return told
+
+
+# ---------------------------------------------------------------- trash
+
+
+@dataclass(frozen=True, slots=True)
+class TrashEntry:
+    """One thing in the trash: its own name, the session, why it is there, since when, its title, its bytes."""
+
+    entry: str
+    session: str
+    kind: str
+    when: datetime
+    title: str | None
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Purgeable:
+    """What a purge would delete for good: a session, or (``entry``) one that lies in the trash."""
+
+    session: str
+    title: str | None
+    last_active: datetime | None
+    size_bytes: int
+    entry: TrashEntry | None = None
