@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -11,20 +10,19 @@ from markdown_it import MarkdownIt
 from sessions_lib import importers
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export
+from tests.importers.files import CORPUS, DATA
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 KINDS = ["claude-code", "codex", "pi", "chatgpt-export", "openai-chat", "openai-finetune"]
 MOST_FILES, MOST_SESSIONS = 12, 4  # of each kind, the smallest
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_real_sessions_keep_their_structure_in_every_export(kind: str) -> None:
+    own, real = DATA / kind, CORPUS / kind
     files = sorted(
-        (path for path in (CORPUS / kind).rglob("*") if path.is_file()), key=lambda path: path.stat().st_size
+        (path for path in [*own.rglob("*"), *real.rglob("*")] if path.is_file()), key=lambda p: p.stat().st_size
     )
     files = files[:MOST_FILES]
-    if not files:
-        pytest.skip(f"no files of {kind} beside the project")
 
     checked = 0
     for path in files:

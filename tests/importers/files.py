@@ -1,21 +1,24 @@
-"""Small files typed in for the importers' tests, and the corpus where it is there."""
+"""Small files for the importers' tests: records typed in, files of ``data``, and the corpus where it is there."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+DATA = Path(__file__).parent / "data"  # made for these tests, in the shape of each tool's files
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"  # real files, beside the project
 
 
 def corpus(name: str) -> Path:
-    """A file of the corpus; the test is skipped where there is none."""
+    """A file of the corpus; where there is none the test is skipped, and fails in CI, which has to have it."""
     path = CORPUS / name
     if not path.exists():
-        pytest.skip(f"the corpus is not beside the project: no {name}")
+        reason = f"the corpus is not beside the project: no {name}"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     return path
 
 

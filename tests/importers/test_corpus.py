@@ -14,7 +14,7 @@ from sessions_lib.errors import ImportRefused
 from sessions_lib.importers import Imported
 from sessions_lib.messages import encoding, tool_calls, usage
 from sessions_lib.store.manager import SessionManager
-from tests.importers.files import CORPUS
+from tests.importers.files import CORPUS, DATA, corpus
 from tests.model_server import problems
 
 TOOLS = ("claude-code", "codex", "pi", "chatgpt-export", "openai-chat", "openai-finetune")
@@ -22,11 +22,11 @@ NO_SESSION = ("feipi-empty.jsonl", "chronicle-empty-session.jsonl", "expected.js
 
 
 def files(tool: str) -> list[Any]:
-    found = sorted(
+    """The files of ``tool``: those made for these tests, then those of the corpus."""
+    found = sorted(DATA.glob(f"{tool}/*.json*")) + sorted(
         p for p in (CORPUS / tool).rglob("*.json*") if p.name not in NO_SESSION and "ccl-records" not in p.parts
     )
-    skip = pytest.mark.skip(reason="the corpus is not beside the project")
-    return [pytest.param(p, id=p.name) for p in found] or [pytest.param(Path(), marks=skip, id="no-corpus")]
+    return [pytest.param(p, id=p.name) for p in found]
 
 
 def records(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
@@ -110,9 +110,7 @@ def test_claude_code_calls_results_answers_and_tokens_are_those_of_the_lines(pat
     ],
 )
 def test_claude_code_branches_and_turns_are_those_a_person_counts(name: str, sessions: int, turns: int) -> None:
-    path = CORPUS / "claude-code" / name
-    if not path.exists():
-        pytest.skip("the corpus is not beside the project")
+    path = corpus(f"claude-code/{name}")
 
     found, _ = importers.read(path)
 
@@ -154,9 +152,7 @@ def test_codex_calls_results_prompts_and_tokens_are_those_of_the_lines(path: Pat
 
 
 def test_the_codex_accounting_set_adds_up_to_its_expected_numbers() -> None:
-    folder = CORPUS / "codex" / "usage-oracle"
-    if not folder.exists():
-        pytest.skip("the corpus is not beside the project")
+    folder = corpus("codex/usage-oracle")
     expected = json.loads((folder / "expected.json").read_text())["expected"]
     sums = expected["token_totals"]
 
@@ -240,17 +236,17 @@ def test_chat_files_come_through_unchanged(path: Path) -> None:
     assert [one.messages for one in found] == [item.get("messages") or item["traj"] for item in items]
 
 
-def test_an_import_of_the_whole_corpus_loses_nothing_and_a_second_adds_nothing(tmp_path: Path) -> None:
-    if not CORPUS.exists():
-        pytest.skip("the corpus is not beside the project")
+@pytest.mark.parametrize("whole", ["data", "corpus"])
+def test_an_import_of_a_whole_folder_loses_nothing_and_a_second_adds_nothing(tmp_path: Path, whole: str) -> None:
+    folder = DATA if whole == "data" else corpus("")
     manager = SessionManager(tmp_path / "sessions")
 
-    steps = list(importers.import_paths(manager, [CORPUS]))
-    again = list(importers.import_paths(manager, [CORPUS]))
+    steps = list(importers.import_paths(manager, [folder]))
+    again = list(importers.import_paths(manager, [folder]))
 
     refused = [step for step in steps if step.error is not None]
     assert all(isinstance(step.error, ImportRefused) for step in refused)
-    supported = [step.source for step in refused if step.source.parts[len(CORPUS.parts)] in TOOLS]
+    supported = [step.source for step in refused if step.source.parts[len(folder.parts)] in TOOLS]
     assert [p.name for p in supported if p.name not in NO_SESSION and "ccl-records" not in p.parts] == []
     assert sum(step.result.added_messages for step in again if step.result) == 0
     for info in manager.list():
@@ -267,3 +263,12 @@ def test_what_a_provider_is_sent_of_an_imported_session_is_valid(path: Path) -> 
         assert problems(messages.for_request([*one.messages, {"role": "user", "content": "And now?"}])) == []
         for message in one.messages:
             assert encoding.decode(encoding.encode(message)) == message
+
+
+def test_a_plain_clone_has_files_of_every_tool() -> None:
+    made = sorted(path for path in DATA.rglob("*.json*") if not path.name.endswith(".meta.json"))
+
+    formats = {report.format for _, report in map(importers.read, made)}
+
+    assert formats == set(importers.FORMATS)
+    assert len(made) >= 12
