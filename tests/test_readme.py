@@ -23,11 +23,14 @@ def test_every_command_stands_in_the_readme_and_no_other() -> None:
 
 
 def test_the_test_command_is_the_one_that_is_run_before_every_change() -> None:
-    command = "pip install -e '.[test]' && pytest"
+    found = re.findall("^python3 -m venv .+ && .+/pytest$", README, re.MULTILINE)
 
-    assert f"\n{command}\n" in README
-    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "\npip install -e . && streamlit run app.py\n" in README
+    assert found == ["python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest"]
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert 'command=$(grep -m 1 -E "^python3 -m venv .+ && .+/pytest$" README.md)' in ci
+    assert ci.count('bash -c "$command"') == 2
+    app = "python3 -m venv .venv && .venv/bin/pip install -e . && .venv/bin/streamlit run app.py"
+    assert f"\n{app}\n" in README
 
 
 def test_the_tour_of_the_library_runs(tmp_path: Path) -> None:
