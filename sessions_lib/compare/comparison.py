@@ -146,7 +146,7 @@ def shared_start(conversations: Sequence[Sequence[Message]]) -> Shared:
         _says_the_same(first[said_by_all], said[said_by_all]) for said in conversations[1:]
     ):
         said_by_all += 1
-    keys = [messages.identities(said[:said_by_all]) for said in conversations]
+    keys = [messages.ids(said[:said_by_all]) for said in conversations]
     count = 0
     while count < said_by_all and all(
         _is_same_message(keys, conversations, other, count) for other in range(1, len(conversations))

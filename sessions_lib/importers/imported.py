@@ -26,7 +26,8 @@ class Imported:
     ``key`` names it for good; ``conversation`` names what its branches have in common. The branch that the tool shows
     (the newest, or the visible one) comes first and carries the conversation's own key; the others, and forks that the
     tool keeps in another file, name the key they come from in ``parent_key`` and, where the source tells, how many
-    messages they share with it. ``meta`` goes into the session's metadata, ``source`` into its ``imported_from``.
+    messages they share with it. ``formerly`` is what earlier versions called the conversation, where they called it
+    otherwise. ``meta`` goes into the session's metadata, ``source`` into its ``imported_from``.
     ``keeps_as_is`` means that messages are stored without stamping an id or a time on those that have none.
     """
 
@@ -41,6 +42,7 @@ class Imported:
     source: Mapping[str, Any] = field(default_factory=dict)
     created: datetime | None = None
     keeps_as_is: bool = False
+    formerly: str = ""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@
 * Fine-tuning JSONL: one ``{"messages": […]}`` a line; its other keys are kept in the metadata under ``example``.
 
 Messages are stored without a change: unknown keys, ``null``, missing and empty stay apart, and none gets an id or a
-time it did not have.
+time it did not have. Ids that are only numbers within a conversation are made unique, but for our own files.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sessions_lib import messages, times
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import MESSAGE_LISTS, messages_in
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.importers.unique_ids import unique
 from sessions_lib.messages.content import Message
 
 # Made anew for the new session, or about this folder only.
@@ -34,7 +35,8 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     if any(_listed(record) is not None for _, record in records.lines[:50]):
         return _many([record for _, record in records.lines], source, report)
     said = _good([record for _, record in records.lines], report)
-    return [_one(said, source.metadata(), None, source)] if said else []
+    meta = source.metadata()
+    return [_one(said, meta, None, is_ours="version" in meta)] if said else []
 
 
 def _document(document: Any, source: Source, report: ImportReport) -> list[Imported]:
@@ -45,7 +47,7 @@ def _document(document: Any, source: Source, report: ImportReport) -> list[Impor
     if any(isinstance(item, dict) and _listed(item) is not None for item in document):
         return _many(document, source, report)
     said = _good(document, report)
-    return [_one(said, {}, None, source)] if said else []
+    return [_one(said, {}, None)] if said else []
 
 
 def _listed(item: Mapping[str, Any]) -> list[Any] | None:
@@ -71,20 +73,21 @@ def _many(items: Sequence[Any], source: Source, report: ImportReport) -> list[Im
             continue
         meta = item.get("meta") if isinstance(item.get("meta"), dict) else {}
         if "forkbook" in item:
-            found.append(_one(said, meta, item.get("id"), source))
+            found.append(_one(said, meta, item.get("id"), is_ours=True))
             continue
         rest = {key: value for key, value in item.items() if key not in (*MESSAGE_LISTS, "meta", "title", "id")}
         own = item.get("id") if isinstance(item.get("id"), str) else None
         title = item.get("title") if isinstance(item.get("title"), str) else meta.get("title")
-        found.append(_one(said, {**meta, "title": title, **({"example": rest} if rest else {})}, own, source))
+        found.append(_one(said, {**meta, "title": title, **({"example": rest} if rest else {})}, own))
     return found
 
 
-def _one(said: list[Message], meta: Mapping[str, Any], own: Any, source: Source) -> Imported:
+def _one(said: list[Message], meta: Mapping[str, Any], own: Any, *, is_ours: bool = False) -> Imported:
     own = own if isinstance(own, str) and own else meta.get("id")
     # The first message names the conversation: copies, and copies that grew, start alike and are compared whole.
-    first = messages.identities(said[:1])[0]
-    key = f"forkbook:{own}:{first}" if isinstance(own, str) and own else f"chat:{first}"
+    first, formerly = messages.ids(unique(said[:1]))[0], messages.ids(said[:1])[0]
+    named = f"forkbook:{own}:" if isinstance(own, str) and own else "chat:"
+    key = f"{named}{first}"
     forked_from = meta.get("forked_from")
     parent = forked_from.get("session") if isinstance(forked_from, dict) else None
     title = meta.get("title")
@@ -95,7 +98,7 @@ def _one(said: list[Message], meta: Mapping[str, Any], own: Any, source: Source)
         conversation=key,
         title=title if isinstance(title, str) and title.strip() else None,
         tags=tuple(tag for tag in tags if isinstance(tag, str) and tag.strip()) if isinstance(tags, list) else (),
-        messages=said,
+        messages=said if is_ours else unique(said),
         parent_key=f"forkbook:{parent}:{first}" if isinstance(parent, str) and parent else None,
         meta={name: value for name, value in meta.items() if name not in _OWN_KEYS},
         source={
@@ -105,4 +108,5 @@ def _one(said: list[Message], meta: Mapping[str, Any], own: Any, source: Source)
         },
         created=times.parse(meta.get("created")),
         keeps_as_is=True,
+        formerly=f"{named}{formerly}" if formerly != first else "",
     )

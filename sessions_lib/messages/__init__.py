@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from sessions_lib.messages.message import (
-    SENT_ROLES,
-    awaits_answer,
+from sessions_lib.messages.identity import (
     chained,
-    clean,
     content_key,
-    effective_times,
-    first_prompt,
-    for_request,
     has_id,
     identities,
     identity,
+    ids,
+    made_of,
+    next_id,
+    said,
+)
+from sessions_lib.messages.message import (
+    SENT_ROLES,
+    awaits_answer,
+    clean,
+    effective_times,
+    first_prompt,
+    for_request,
     is_message,
     new_id,
     stamped,
@@ -33,8 +39,12 @@ __all__ = [
     "has_id",
     "identities",
     "identity",
+    "ids",
     "is_message",
+    "made_of",
     "new_id",
+    "next_id",
+    "said",
     "stamped",
     "turn_count",
     "turns",

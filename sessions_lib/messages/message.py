@@ -1,4 +1,4 @@
-"""What a message is: the OpenAI Chat Completions dict plus our own keys; made, identified, cut into turns, sent.
+"""What a message is: the OpenAI Chat Completions dict plus our own keys; made, cut into turns, sent.
 
 Our own keys are ``id`` and ``timestamp`` on every message; ``model``, ``finish_reason``, ``usage``, ``duration_ms``,
 ``first_token_ms`` and ``interrupted`` on assistant messages; ``name``, ``is_error``, ``effect`` and ``duration_ms`` on
@@ -9,8 +9,6 @@ Pure functions. Does not read files, and never changes a message it is given.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +18,7 @@ from typing import Any
 from sessions_lib import times
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message
+from sessions_lib.messages.identity import digest, has_id
 
 SENT_ROLES = ("system", "developer", "user", "assistant", "tool")
 _NO_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")  # OpenAI refuses a history with any other tool name, or a longer one
@@ -45,84 +44,6 @@ def stamped(message: Mapping[str, Any]) -> Message:
 def is_message(value: Any) -> bool:
     """True for an object with a string ``role``."""
     return isinstance(value, dict) and isinstance(value.get("role"), str)
-
-
-def has_id(message: Mapping[str, Any]) -> bool:
-    """True if ``message`` carries an ``id`` of its own."""
-    return isinstance(message.get("id"), str) and message["id"] != ""
-
-
-def identities(messages: Iterable[Message]) -> list[str]:
-    """The identity of each message: its ``id``, else ``h_`` and a hash chained over the messages before it.
-
-    The hash covers role, content, calls and timestamp; only messages without an id are hashed, so a copy of a file
-    that never had ids (the seeds') still shares its start with the original.
-    """
-    found: list[str] = []
-    previous = ""
-    for message in messages:
-        previous = identity(previous, message)
-        found.append(previous)
-    return found
-
-
-def identity(previous: str, message: Mapping[str, Any]) -> str:
-    """The identity of ``message`` behind one whose identity is ``previous`` (``""``: the first)."""
-    return message["id"] if has_id(message) else chained(previous, message)
-
-
-def chained(previous: str, message: Mapping[str, Any]) -> str:
-    """The identity of a message that has no id."""
-    said = message.get("content")
-    if not isinstance(said, str):
-        return "h_" + _digest([previous, *_what_was_said(message), message.get("timestamp")])
-    rest = [previous, message.get("role"), message.get("tool_calls"), message.get("tool_call_id")]
-    # Texts are most of a file: they are hashed as they are, not as JSON.
-    text = said.encode("utf-8", "surrogatepass")
-    return "h_" + _digest([*rest, message.get("timestamp")], text)
-
-
-def content_key(message: Mapping[str, Any]) -> str:
-    """A hash of what was said, without id, time and order of keys: equal for copies that another tool re-stamped."""
-    return "c_" + _digest(_what_was_said(message))
-
-
-def _what_was_said(message: Mapping[str, Any]) -> list[Any]:
-    return [
-        message.get("role"),
-        message.get("content"),
-        message.get("tool_calls"),
-        message.get("tool_call_id"),
-    ]
-
-
-def _digest(values: list[Any], text: bytes = b"") -> str:
-    try:
-        plain = json.dumps(values, sort_keys=True, separators=(",", ":"), default=str)
-    except RecursionError:
-        plain = "".join(_flat(values))
-    digest = hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12)
-    if text:
-        digest.update(b"\0" + text)
-    return digest.hexdigest()
-
-
-def _flat(value: Any) -> list[str]:
-    """What ``value`` holds, for one that is nested deeper than ``json`` goes."""
-    found = []
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Mapping):
-            found.append(f"{{{len(item)}")
-            for key in sorted(item, key=str):
-                waiting += [item[key], str(key)]
-        elif isinstance(item, list | tuple):
-            found.append(f"[{len(item)}")
-            waiting += item
-        else:
-            found.append(json.dumps(item, default=str))
-    return found
 
 
 def turns(messages: Sequence[Message]) -> list[list[Message]]:
@@ -242,7 +163,7 @@ def _assistant(message: Message, index: int, answers: Mapping[tuple[int, int], t
 
 def _sent_id(call_id: str) -> str:
     """``call_id`` as OpenAI takes it: at most 40 characters."""
-    return call_id if len(call_id) <= 40 else f"call_{_digest([call_id])}"
+    return call_id if len(call_id) <= 40 else f"call_{digest([call_id])}"
 
 
 def _result_text(step: tool_calls.Step) -> str:

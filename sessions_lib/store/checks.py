@@ -19,7 +19,6 @@ Does not touch a session that is being written, and does not judge what was said
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -118,15 +117,17 @@ def _call_faults(session: str, file: str, lines: jsonl.Lines, is_running: bool) 
 
 
 def _id_faults(session: str, file: str, lines: jsonl.Lines) -> list[Fault]:
-    counts = Counter(message["id"] for message in lines.messages if messages.has_id(message))
     seen: set[str] = set()
     found = []
-    for index, message in enumerate(lines.messages):
-        if messages.has_id(message) and counts[message["id"]] > 1:
-            if message["id"] in seen:
-                text = f"the id {names.one_line(message['id'], 40)} stands on an earlier line; it is counted once"
-                found.append(Fault(session, file, lines.line_numbers[index], "duplicate id", text))
-            seen.add(message["id"])
+    for index, identity in enumerate(messages.identities(lines.messages)):
+        message = lines.messages[index]
+        if not messages.has_id(message):
+            continue
+        if message["id"] in seen:
+            told = "it is counted once" if identity in seen else "it says something else there: both are counted"
+            text = f"the id {names.one_line(message['id'], 40)} stands on an earlier line; {told}"
+            found.append(Fault(session, file, lines.line_numbers[index], "duplicate id", text))
+        seen |= {message["id"], identity}
     return found
 
 
@@ -168,10 +169,10 @@ def _fork_point(meta: records.Metadata, found: Sequence[Message]) -> int:
     named = forked_from.get("message_id")
     if not isinstance(named, str) or meta.inherited == 0:
         return min(meta.inherited, len(found))
-    identities = messages.identities(found)
-    if meta.inherited <= len(identities) and identities[meta.inherited - 1] == named:
+    ids = messages.ids(found)
+    if meta.inherited <= len(ids) and ids[meta.inherited - 1] == named:
         return meta.inherited
-    return identities.index(named) + 1 if named in identities else 0
+    return ids.index(named) + 1 if named in ids else 0
 
 
 def repair(folder: Path, session_id: str, *, write: bool = False) -> list[Fault]:

@@ -1,6 +1,7 @@
 """Two lists of messages become one: the shared start once, then whole turns by time.
 
-* A message that is in both (by identity) is in the result once, so merging twice changes nothing.
+* A message that is in both (by identity) is in the result once, so merging twice changes nothing. Two messages of one
+  id that say different things are two.
 * Turns stay whole: a prompt with all that answers it, calls with their results.
 * A turn's time is its first known message time, never earlier than the turn before it; turns before the first known
   time take that one. Where nothing has a time, all of the first list goes before the second. At equal times, too.
@@ -12,7 +13,7 @@ Pure functions. Does not write, and never changes a message it is given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from sessions_lib import messages as m
@@ -26,25 +27,26 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 def merge(first: Sequence[Message], second: Sequence[Message]) -> list[Message]:
     """``first`` with what only ``second`` has, in the order the module describes; ids are written where they lack."""
-    ours, theirs = with_identities(first), with_identities(second)
-    known = {message["id"] for message in ours}
-    if all(message["id"] in known for message in theirs):
+    ours, theirs = with_ids(first), with_ids(second)
+    key = _keys(ours, theirs)
+    known = set(map(key, ours))
+    if all(key(message) in known for message in theirs):
         return ours
     start = shared_start(ours, theirs)
     rest_of_ours, our_turns = _turns_after(ours, start)
     rest_of_theirs, their_turns = _turns_after(theirs, start)
     shared_and_rests = [*ours[:start], *rest_of_ours]
     wholly_new = []
-    previous = theirs[start - 1]["id"] if start else None
+    previous = key(theirs[start - 1]) if start else None
     for turn in [rest_of_theirs, *their_turns]:
-        if all(message["id"] not in known for message in turn):
+        if all(key(message) not in known for message in turn):
             if turn is rest_of_theirs:
                 shared_and_rests += turn
             else:
                 wholly_new.append(turn)
         else:
-            _into_place(turn, previous, known, [shared_and_rests, *our_turns])
-        previous = turn[-1]["id"] if turn else previous
+            _into_place(turn, previous, known, [shared_and_rests, *our_turns], key)
+        previous = key(turn[-1]) if turn else previous
     return shared_and_rests + _by_time(our_turns, wholly_new)
 
 
@@ -54,8 +56,9 @@ def graft(first: Sequence[Message], second: Sequence[Message], turns: Sequence[i
     Each copied message says where it is from: ``"copied_from": {"session", "turn"}``. A message that ``first`` has
     already, and a turn chosen twice, is there once. ``SessionError`` names a turn that ``second`` does not have.
     """
-    ours, theirs = with_identities(first), with_identities(second)
-    known = {message["id"] for message in ours}
+    ours, theirs = with_ids(first), with_ids(second)
+    key = _keys(ours, theirs)
+    known = set(map(key, ours))
     ranges = list(each_turn(theirs))
     for number in turns:
         if not 1 <= number <= len(ranges):
@@ -64,17 +67,27 @@ def graft(first: Sequence[Message], second: Sequence[Message], turns: Sequence[i
         {**message, "copied_from": message.get("copied_from") or {"session": source, "turn": number}}
         for number in sorted(set(turns))
         for message in theirs[ranges[number - 1][0] : ranges[number - 1][1]]
-        if message["id"] not in known
+        if key(message) not in known
     ]
     return [*ours, *added]
 
 
-def with_identities(messages: Sequence[Message]) -> list[Message]:
-    """Copies of ``messages``, each with its identity as its ``id``."""
+def with_ids(messages: Sequence[Message]) -> list[Message]:
+    """Copies of ``messages``, each with its ``id`` (see ``messages.ids``)."""
     return [
-        message if m.has_id(message) else {**message, "id": identity}
-        for message, identity in zip(messages, m.identities(messages), strict=True)
+        message if m.has_id(message) else {**message, "id": own}
+        for message, own in zip(messages, m.ids(messages), strict=True)
     ]
+
+
+def _keys(*lists: Sequence[Message]) -> Callable[[Message], str]:
+    """The identity of each message of ``lists``, which is worked out once."""
+    found = {
+        id(message): identity
+        for messages in lists
+        for message, identity in zip(messages, m.identities(messages), strict=True)
+    }
+    return lambda message: found[id(message)]
 
 
 def shared_start(first: Sequence[Message], second: Sequence[Message]) -> int:
@@ -96,18 +109,24 @@ def _turns_after(messages: list[Message], start: int) -> tuple[list[Message], li
     return after[:cut], [after[cut:][a:b] for a, b in each_turn(after[cut:])]
 
 
-def _into_place(turn: list[Message], previous: str | None, known: set[str], places: list[list[Message]]) -> None:
+def _into_place(
+    turn: list[Message],
+    previous: str | None,
+    known: set[str],
+    places: list[list[Message]],
+    key: Callable[[Message], str],
+) -> None:
     for message in turn:
-        if message["id"] not in known:
+        if key(message) not in known:
             place, index = next(
-                ((p, i + 1) for p in places for i, there in enumerate(p) if there["id"] == previous),
+                ((p, i + 1) for p in places for i, there in enumerate(p) if key(there) == previous),
                 (places[0], len(places[0])),
             )
             if message.get("role") != "tool":  # the rest of our own turn stays in one piece
                 index = _end_of_step(place, index)
             place.insert(index, message)
-            known.add(message["id"])
-        previous = message["id"]
+            known.add(key(message))
+        previous = key(message)
 
 
 def _end_of_step(place: list[Message], index: int) -> int:

@@ -56,7 +56,7 @@ def preview(
         merge.merge(a.messages, b.messages) if turns is None else merge.graft(a.messages, b.messages, turns, second)
     )
     known = set(messages.identities(a.messages))
-    added = [index for index, message in enumerate(merged) if message["id"] not in known]
+    added = [index for index, identity in enumerate(messages.identities(merged)) if identity not in known]
     if not added:
         raise SessionError(f"{second!r} has nothing there that {first!r} does not have; nothing would change.")
     return Preview(

@@ -417,7 +417,9 @@ class Session:
         """Append the messages of ``other`` that this session does not have, ids kept; how many there were."""
         other.refresh()
         known = set(messages.identities(self.messages))
-        missing = [m for m in merging.with_identities(other.messages) if m["id"] not in known]
+        theirs = merging.with_ids(other.messages)
+        identities = messages.identities(theirs)
+        missing = [message for message, own in zip(theirs, identities, strict=True) if own not in known]
         self.extend(missing)
         return len(missing)
 

@@ -183,33 +183,6 @@ def test_a_result_made_of_parts_is_sent_as_text() -> None:
     assert messages.for_request([call("c1"), result("c1", parts)])[1]["content"] == "two gulls\n[image/png, 9 B]"
 
 
-def test_a_message_without_an_id_is_known_by_what_stands_before_it() -> None:
-    one = messages.identities([LIGHTHOUSES, GULL, TALLER])
-    copy = messages.identities([dict(reversed(LIGHTHOUSES.items())), GULL, METRES])
-
-    assert one[:2] == copy[:2]
-    assert one[2] != copy[2]
-    assert messages.identities([GULL])[0] != one[1]
-    assert len(set(messages.identities([LIGHTHOUSES, LIGHTHOUSES, LIGHTHOUSES]))) == 3
-
-
-def test_an_id_is_the_identity_and_anchors_what_follows() -> None:
-    with_id = {**LIGHTHOUSES, "id": "m1", "timestamp": "2026-01-01"}
-
-    assert messages.identities([with_id])[0] == "m1"
-    assert (
-        messages.identities([with_id, GULL])[1]
-        == messages.identities([{"role": "user", "content": "?", "id": "m1"}, GULL])[1]
-    )
-
-
-def test_content_is_equal_whatever_id_time_and_order_of_keys() -> None:
-    restamped = {"content": LIGHTHOUSES["content"], "role": "user", "id": "n1", "timestamp": "2026-02-01T00:00:00Z"}
-
-    assert messages.content_key(restamped) == messages.content_key(LIGHTHOUSES)
-    assert messages.content_key(TALLER) != messages.content_key(LIGHTHOUSES)
-
-
 def test_a_turn_starts_at_each_prompt_and_nothing_is_left_over() -> None:
     system = {"role": "system", "content": "s"}
     stored = [system, LIGHTHOUSES, call("c1"), result("c1"), GULL, TALLER]
@@ -273,14 +246,3 @@ def test_tool_names_and_call_ids_from_elsewhere_are_sent_in_the_form_openai_take
     assert sent["function"]["name"] == "dalle_text2im_" + "x" * 50
     assert len(sent["id"]) <= 40
     assert result["tool_call_id"] == sent["id"]
-
-
-def test_a_message_deeper_than_json_goes_has_an_identity_all_the_same() -> None:
-    deep: list[object] = ["leaf"]
-    for _ in range(3000):
-        deep = [deep]
-
-    one, same, other = (messages.identities([{"role": "user", "content": c}])[0] for c in (deep, [*deep], [deep]))
-
-    assert one.startswith("h_")
-    assert one == same != other

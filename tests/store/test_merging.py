@@ -137,9 +137,9 @@ def test_merging_loses_nothing_doubles_nothing_and_is_done_once(one: Any, other:
     merged = merge.merge(a, b)
 
     ids = [m["id"] for m in merged]
-    assert sorted(ids) == sorted({m["id"] for m in merge.with_identities(a) + merge.with_identities(b)})
+    assert sorted(ids) == sorted({m["id"] for m in merge.with_ids(a) + merge.with_ids(b)})
     for source in (a, b):
-        kept = [m["id"] for m in merge.with_identities(source)]
+        kept = [m["id"] for m in merge.with_ids(source)]
         assert [i for i in ids if i in set(kept)] == kept
     assert merge.merge(merged, b) == merged
     assert merge.merge(merged, a) == merged

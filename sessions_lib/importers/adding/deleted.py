@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import messages
 from sessions_lib.importers.adding import provenance
+from sessions_lib.importers.unique_ids import known_by
 from sessions_lib.store.folder import jsonl, metadata, trash
 
 
@@ -36,7 +36,7 @@ class Gone:
             said = jsonl.read(self.place / f"{self.session}.jsonl").messages
         except OSError:
             return False
-        return set(line) <= set(messages.identities(said))
+        return any(set(line) <= set(known_by(said, keeps_as_is=as_is)) for as_is in (True, False))
 
 
 class Deleted:

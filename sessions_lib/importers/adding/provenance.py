@@ -20,7 +20,7 @@ from sessions_lib.importers.source import Source
 from sessions_lib.messages.content import Message
 from sessions_lib.store import records
 
-VERSION = 1  # of what importers make of a source; a higher one reads unchanged files again
+VERSION = 2  # of what importers make of a source; a higher one reads unchanged files again
 
 
 def stamp_of(source: Source) -> tuple[int, int] | None:
@@ -67,7 +67,7 @@ def origin_of(imported: Imported, source: Source, format: str) -> dict[str, Any]
 def forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
     """``forked_from`` for a session that shares its first messages with ``parent``: the id, and how many."""
     session, shared = parent
-    message_id = messages.identities(said[:shared])[-1] if shared else None
+    message_id = messages.ids(said[:shared])[-1] if shared else None
     return {"session": session, "messages": shared, "message_id": message_id}
 
 

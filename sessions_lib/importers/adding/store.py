@@ -21,6 +21,7 @@ from sessions_lib.importers.adding.batch import Batch
 from sessions_lib.importers.adding.deleted import Deleted
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
+from sessions_lib.importers.unique_ids import known_by
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import jsonl, metadata, scan
@@ -112,11 +113,11 @@ class Store:
         file = provenance.file_now(source)
         return len(self.deleted.of_file(file)) if file is not None else 0
 
-    def read(self, known: Known) -> Known:
-        """``known`` with its messages."""
+    def read(self, known: Known, *, keeps_as_is: bool) -> Known:
+        """``known`` with its messages, and what they are known by."""
         if not known.is_read:
             known.messages = list(self._open(known.id).messages)
-            known.ids = messages.identities(known.messages)
+            known.ids = known_by(known.messages, keeps_as_is=keeps_as_is)
             known.is_read = True
         return known
 
@@ -138,9 +139,11 @@ class Store:
             found = [session] if session.lower() in self._taken and self._manager.exists(session) else []
         return found
 
-    def nearest(self, sessions: Iterable[str], line: Sequence[str]) -> tuple[str, int] | None:
+    def nearest(self, sessions: Iterable[str], line: Sequence[str], *, keeps_as_is: bool) -> tuple[str, int] | None:
         """The one of ``sessions`` that shares the longest start with ``line``, and how many messages that is."""
-        shared = [(common(self.read(Known(session)).ids, line), session) for session in sessions]
+        shared = [
+            (common(self.read(Known(session), keeps_as_is=keeps_as_is).ids, line), session) for session in sessions
+        ]
         if not shared:
             return None
         longest = max(count for count, _ in shared)
@@ -234,7 +237,7 @@ class Store:
         session = self._open(known.id)
         hold = session.hold()
         try:
-            if messages.identities(session.messages) != known.ids:
+            if known_by(session.messages, keeps_as_is=keeps_as_is) != known.ids:
                 raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
             path = self._manager.folder / f"{known.id}.jsonl"
             stored = _stored(added, keeps_as_is=keeps_as_is)
@@ -282,7 +285,8 @@ class Store:
     def _link_parent(self, session: str, key: str) -> None:
         others = [one for one in self._conversations.get(key, ()) if one != session]
         child = self._manager.open(session)
-        nearest = self.nearest(others, messages.identities(child.messages))
+        as_is = "first" not in child.meta["imported_from"]
+        nearest = self.nearest(others, known_by(child.messages, keeps_as_is=as_is), keeps_as_is=as_is)
         if nearest is not None:
             if nearest[1] or "subagent_of" not in child.meta:
                 child.update_meta({"forked_from": provenance.forked_from(nearest, child.messages)})

@@ -1,6 +1,6 @@
 """Imported conversations → sessions of a folder: what is new is added, and nothing is ever overwritten.
 
-A conversation is known again by its key in ``imported_from``, its messages by their identities:
+A conversation is known again by its key in ``imported_from``, its messages by what ``unique_ids.known_by`` says:
 
 * Every message is there already: nothing is written, whatever else the session holds.
 * The source has grown, and the session holds only what was imported: the new messages are appended. Of an answer that
@@ -27,6 +27,7 @@ from sessions_lib.importers.adding.growth import in_parts, is_stand_in, what_is_
 from sessions_lib.importers.adding.store import Known, Store
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
+from sessions_lib.importers.unique_ids import known_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,8 @@ def put(store: Store, found: Sequence[Imported], source: Source, format: str, *,
     for conversation, branches in groups.items():
         restored = store.bring_back(conversation) if again else set()
         known = store.conversation(conversation)
+        if branches[0].formerly:
+            known.update({**store.conversation(branches[0].formerly), **known})
         outcomes += _Merge(store, known, branches, source, format, len(found), restored).run()
     return outcomes
 
@@ -74,8 +77,9 @@ class _Merge:
         self._restored = restored
         self._branches = branches
         self._known = known
-        self._before = [store.read(one) for one in known.values()]
-        self._lines = [messages.identities(branch.messages) for branch in branches]
+        self._as_is = branches[0].keeps_as_is
+        self._before = [store.read(one, keeps_as_is=self._as_is) for one in known.values()]
+        self._lines = [known_by(branch.messages, keeps_as_is=self._as_is) for branch in branches]
         self._of_source = {one for line in self._lines for one in line} if known else set()
         self._used: set[str] = set()
         self._holding: dict[str, list[Known]] = {}
@@ -135,18 +139,18 @@ class _Merge:
 
     def _parent(self, branch: Imported, line: list[str]) -> tuple[str, int] | None:
         """The session ``branch`` parts from, and after how many messages."""
-        found = self._store.nearest(self._store.parents_of(branch), line)
+        found = self._store.nearest(self._store.parents_of(branch), line, keeps_as_is=self._as_is)
         if found is None and branch.parent_key is None and not branch.keeps_as_is:
             # A copy that names no parent: the sessions that start with the same message.
             others = [one for one in self._store.starting_with(line[0], branch.conversation) if one not in self._known]
-            found = self._store.nearest(others, line)
+            found = self._store.nearest(others, line, keeps_as_is=self._as_is)
         return found if found is None or found[1] or "subagent_of" not in branch.meta else None
 
     def _add(self, branch: Imported, line: list[str], title: str) -> Outcome:
         stored = in_parts(branch.messages, [(one.messages, one.ids) for one in self._before])
         if stored is not None:
             branch = replace(branch, messages=stored)
-            line = messages.identities(stored)
+            line = known_by(stored, keeps_as_is=self._as_is)
         parent = self._parent(branch, line)
         continued = max(self._before, key=lambda one: common(one.ids, line), default=None)
         change = "new"

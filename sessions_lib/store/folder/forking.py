@@ -44,7 +44,7 @@ def point(session: str, title: str, lines: jsonl.Lines, at: int | None) -> ForkP
         at = tool_calls.last_fork_point(said)
     elif not tool_calls.is_fork_point(said, at):
         raise ForkPointForbidden(session, at, tool_calls.nearest_fork_points(said, at), len(said))
-    message_id = messages.identities(said[:at])[-1] if at else None
+    message_id = messages.ids(said[:at])[-1] if at else None
     return ForkPoint(at, lines.ends[at - 1] if at else 0, message_id, len(said) - at, title)
 
 

@@ -1,4 +1,4 @@
-"""The heads of a file's messages: role, id, time, tokens and calls, without building what was said.
+"""The heads of a file's messages: role, id, time, tokens, calls and identity, without building what was said.
 
 A listing needs a few fields of every message, and most bytes of a session are texts. A block of sound lines is
 decoded into heads at about the speed of reading it; a block with anything odd in it goes the way of ``jsonl``, so both
@@ -24,13 +24,18 @@ from sessions_lib.store.folder import disk, jsonl
 
 
 class Function(msgspec.Struct, gc=False):
-    """The function of a call, without its arguments."""
+    """The function of a call."""
 
     name: Any = None
+    arguments: Any = msgspec.UNSET
+    input: Any = None
+
+
+_NO_FUNCTION = Function()
 
 
 class CallHead(msgspec.Struct, gc=False):
-    """One entry of ``tool_calls``, without its arguments."""
+    """One entry of ``tool_calls``."""
 
     id: Any = None
     function: Function | None = None
@@ -57,7 +62,7 @@ class Head(msgspec.Struct, gc=False):
 
 _decoder = msgspec.json.Decoder(Head)
 _decode = msgspec.json.decode
-_ODD = (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError)
+_ODD = (msgspec.DecodeError, msgspec.ValidationError, ValueError, RecursionError)
 
 
 @dataclass(slots=True)
@@ -65,7 +70,8 @@ class Chunk:
     """The heads of some lines that stand together.
 
     Message i lies in the bytes ``[starts[i], ends[i])`` as the ``places[i]``-th of them; ``identities[i]`` is as
-    ``messages.identities`` has it. ``offset`` and ``lines`` are how far the file is read: bytes, and lines.
+    ``messages.identities`` has it, and ``last_id`` is the last of ``messages.ids``. ``offset`` and ``lines`` are how
+    far the file is read: bytes, and lines.
     """
 
     heads: list[Head] = field(default_factory=list)
@@ -73,6 +79,7 @@ class Chunk:
     ends: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     identities: list[str] = field(default_factory=list)
+    last_id: str = ""
     damaged: int = 0
     offset: int = 0
     lines: int = 0
@@ -82,7 +89,7 @@ class Chunk:
 def read(path: Path, start: int = 0, lines: int = 0, previous: str = "", stop: int | None = None) -> Iterator[Chunk]:
     """The heads of ``path`` from byte ``start`` to ``stop``, a block at a time; ``OSError`` if it cannot be read.
 
-    ``lines`` is the number of lines before ``start``, ``previous`` the identity of the message before it.
+    ``lines`` is the number of lines before ``start``, ``previous`` the id of the message before it.
     """
     descriptor = disk.open_to_read(path)
     try:
@@ -92,7 +99,7 @@ def read(path: Path, start: int = 0, lines: int = 0, previous: str = "", stop: i
             lines += chunk.lines
             chunk.offset, chunk.lines, chunk.is_open = offset + len(block), lines, not block.endswith(b"\n")
             if chunk.heads:
-                end, previous = chunk.ends[-1], chunk.identities[-1]
+                end, previous = chunk.ends[-1], chunk.last_id
             yield chunk
     finally:
         os.close(descriptor)
@@ -116,8 +123,9 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
             ends.append(end)
             given = head.id
             previous = given if type(given) is str and given else messages.chained(previous, _decode(block[before:at]))
-            identities.append(previous)
+            identities.append(_identity(previous, head))
             before = at
+        chunk.last_id = previous
     except _ODD:
         return None
     return chunk
@@ -132,12 +140,12 @@ def _odd(block: bytes, offset: int, lines: int, end: int, previous: str) -> Chun
         chunk.damaged += line.damage is not None and line.damage.kind != "glued"
         start = end
         for place, (message, stop) in enumerate(zip(line.records, line.ends, strict=True)):
-            previous = messages.identity(previous, message)
+            chunk.last_id = previous = messages.next_id(previous, message)
             chunk.heads.append(_head_of(message))
             chunk.starts.append(start)
             chunk.ends.append(stop)
             chunk.places.append(place)
-            chunk.identities.append(previous)
+            chunk.identities.append(messages.identity(previous, message))
             end = stop
     return chunk
 
@@ -149,6 +157,18 @@ def _head_of(message: Mapping[str, Any]) -> Head:
     return Head(**given)  # its content is decoded already: ``prompt`` takes both
 
 
+def _identity(message_id: str, head: Head) -> str:
+    """As ``messages.identity`` has it."""
+    raw = bytes(head.content)
+    if not raw.startswith(b'"') or raw == b'""':
+        said = messages.said(encoding.decode(raw), head.refusal)
+    else:  # texts are most of a file: without escapes they stand there as they are hashed
+        said = _decode(raw).encode() if b"\\" in raw else raw[1:-1]
+    is_answer = head.role == "assistant" and head.tool_calls
+    calls = [(call_id, name, arguments) for _, call_id, name, arguments in calls_in(head)] if is_answer else ()
+    return messages.made_of(message_id, head.role, said, calls, head.tool_call_id)
+
+
 def prompt(head: Head) -> str:
     """The text of a prompt, without blanks around it."""
     said: Any = head.content
@@ -157,14 +177,15 @@ def prompt(head: Head) -> str:
     return content.text({"content": said, "refusal": head.refusal}).strip()
 
 
-def calls_in(head: Head) -> list[tuple[int, str, str]]:
-    """(position, id, tool name) of each call of an assistant message, as ``calls.calls_of`` has them."""
+def calls_in(head: Head) -> list[tuple[int, str, str, str]]:
+    """(position, id, tool name, arguments) of each call of an assistant message, as ``calls.calls_of`` has them."""
     listed: list[Any] = head.tool_calls or []
     if not listed or type(listed[0]) is not CallHead:
         found = calls.calls_of({"role": "assistant", "tool_calls": listed})
-        return [(call.position, call.id, call.name) for call in found]
+        return [(call.position, call.id, call.name, call.arguments) for call in found]
     made = []
     for position, call in enumerate(listed):
-        function = call.function if call.function is not None else call.custom
-        made.append((position, content.as_text(call.id), content.as_text(function.name if function else None)))
+        function = call.function or call.custom or _NO_FUNCTION
+        given = function.input if function.arguments is msgspec.UNSET else function.arguments
+        made.append((position, content.as_text(call.id), content.as_text(function.name), content.as_text(given)))
     return made

@@ -9,7 +9,6 @@ Does not sum up: it says which sessions have to be summed up anew, and without w
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,9 +28,8 @@ _MANY = (
 
 def numbers(identities: Iterable[str]) -> array[int]:
     """Identities as the catalog keeps them."""
-    blake2b, to_int = hashlib.blake2b, int.from_bytes
-    digests = (blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=8).digest() for identity in identities)
-    return array("q", [to_int(digest, "big", signed=True) for digest in digests])
+    to_int, to_bytes = int.from_bytes, bytes.fromhex
+    return array("q", [to_int(to_bytes(identity), "big", signed=True) for identity in identities])
 
 
 def add(db: sqlite3.Connection, session: int, first: int, identities: array[int], *, now: bool = True) -> None:

@@ -141,7 +141,7 @@ class Fold:
         row.offset, row.lines, row.open_line = chunk.offset, chunk.lines, int(chunk.is_open and chunk.offset > 0)
         if chunk.identities:
             self.identities += chunk.identities
-            row.last_identity = chunk.identities[-1]
+            row.last_id = chunk.last_id
 
     def finish(self) -> None:
         """Bring the row up to what was folded in; its sums are right only without ``losers``."""
@@ -205,7 +205,7 @@ class Fold:
 
     def _made(self, head: Head, number: int) -> int:
         by_id: dict[str, list[Call]] = {}
-        for position, call_id, name in message_heads.calls_in(head):
+        for position, call_id, name, _ in message_heads.calls_in(head):
             made = [self.row.n, number, position, call_id, name, None, 0, 1, None]
             by_id.setdefault(call_id, []).append(made)
             if number not in self.losers:

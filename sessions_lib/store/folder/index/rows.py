@@ -54,7 +54,7 @@ class Row:
     lines: int = 0
     mark: bytes | None = None
     open_line: int = 0
-    last_identity: str | None = None
+    last_id: str | None = None
     turn_from: int = 0
     turn_time: int | None = None
     first_time: int | None = None
@@ -287,7 +287,7 @@ def _mark(path: Path, offset: int) -> bytes | None:
 
 def _read_on(folder: Path, row: Row, fold: Fold) -> None:
     path = folder / f"{row.id}{scan.MESSAGES}"
-    for chunk in message_heads.read(path, row.offset, row.lines, row.last_identity or ""):
+    for chunk in message_heads.read(path, row.offset, row.lines, row.last_id or ""):
         fold.take(chunk)
     row.mark = _mark(path, row.offset)
 

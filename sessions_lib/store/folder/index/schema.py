@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 18
+VERSION = 19
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -24,7 +24,7 @@ CREATE TABLE facts(name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE sessions(
   n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, changed INTEGER NOT NULL,
   size INTEGER, mtime INTEGER, inode INTEGER, meta_size INTEGER, meta_mtime INTEGER, meta_inode INTEGER,
-  offset INTEGER NOT NULL, lines INTEGER NOT NULL, mark BLOB, open_line INTEGER NOT NULL, last_identity TEXT,
+  offset INTEGER NOT NULL, lines INTEGER NOT NULL, mark BLOB, open_line INTEGER NOT NULL, last_id TEXT,
   turn_from INTEGER NOT NULL, turn_time INTEGER, first_time INTEGER, said_time INTEGER,
   max_time INTEGER, prompt TEXT,
   meta TEXT NOT NULL, title TEXT NOT NULL, title_text TEXT NOT NULL, tags TEXT NOT NULL,
