@@ -179,14 +179,22 @@ def _slid(changes: Sequence[Change], left: Words, right: Words) -> list[Change]:
     for number, change in enumerate(changes):
         a0, a1, b0, b1 = change
         if a1 > a0 and b1 > b0:
-            slid.append(change)
+            _add(slid, change)
             continue
         words, start, end = (left, a0, a1) if a1 > a0 else (right, b0, b1)
         back = min(a0 - slid[-1][1] if slid else a0, _MOST_SHIFT)
         until = changes[number + 1][0] if number + 1 < len(changes) else len(left.words)
         shift = _shift(words, start, end, back, min(until - a1, _MOST_SHIFT))
-        slid.append((a0 + shift, a1 + shift, b0 + shift, b1 + shift))
+        _add(slid, (a0 + shift, a1 + shift, b0 + shift, b1 + shift))
     return slid
+
+
+def _add(changes: list[Change], change: Change) -> None:
+    """Add ``change``; one that touches the last is one with it, so that the signs between them are told once."""
+    if changes and changes[-1][1] == change[0] and changes[-1][3] == change[2]:
+        before = changes.pop()
+        change = (before[0], change[1], before[2], change[3])
+    changes.append(change)
 
 
 def _shift(words: Words, start: int, end: int, back: int, ahead: int) -> int:

@@ -137,6 +137,12 @@ def test_each_side_joined_is_its_whole_text(a, b):
 words = st.lists(st.sampled_from(["a", "b", "c", "d", "e", ".", ",", "x", "y"]), max_size=30).map(" ".join)
 
 
+def test_changes_that_come_to_touch_are_one_and_their_signs_are_told_once():
+    found = difference(". a c b", ". c c b a", alike=0.0)
+
+    assert (marked(found.a), marked(found.b)) == (". [a] c b", ". [c] c b [a]")
+
+
 @given(words, words)
 def test_what_is_not_marked_is_the_same_on_both_sides(a, b):
     found = difference(a, b, alike=0.0)
