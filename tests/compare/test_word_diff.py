@@ -18,8 +18,8 @@ def marked(segments):
     return "".join(f"[{text}]" if changed else text for text, changed in segments)
 
 
-def both(a, b):
-    found = difference(a, b)
+def both(a, b, alike=word_diff.ALIKE):
+    found = difference(a, b, alike=alike)
     return marked(found.a), marked(found.b)
 
 
@@ -63,6 +63,27 @@ def test_a_common_stretch_of_three_words_stands_between_changes():
     assert both("one two same same same three four", "five six same same same seven eight") == (
         "[one two] same same same [three four]",
         "[five six] same same same [seven eight]",
+    )
+
+
+def test_two_common_words_between_longer_changes_belong_to_the_change_and_three_stand():
+    assert both(
+        "start one two three same same four five six start",
+        "start nine eight seven same same ten zero none start",
+        alike=0.2,
+    ) == (
+        "start [one two three same same four five six] start",
+        "start [nine eight seven same same ten zero none] start",
+    )
+    assert both(
+        "start one two three four it all stays five six seven eight", "start z y x w it all stays v u t s", alike=0.2
+    ) == (
+        "start [one two three four] it all stays [five six seven eight]",
+        "start [z y x w] it all stays [v u t s]",
+    )
+    assert both("start one same same two start go on", "start nine same same ten start go on") == (
+        "start [one] same same [two] start go on",
+        "start [nine] same same [ten] start go on",
     )
 
 

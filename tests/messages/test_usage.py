@@ -275,3 +275,13 @@ def test_the_models_parts_of_any_usage_add_up_to_it(calls: list[dict[str, Any]],
     assert sum(call.tokens.total or 0 for call in usage.model_calls({"role": "assistant", "usage": reported})) == sum(
         counts[4] or 0 for _, counts in parts
     )
+
+
+@pytest.mark.parametrize(
+    ("reported", "reasoning"),
+    [(6, 6), ("6", 6), (6.0, 6), (6.5, None), (True, None), (-1, None), ([6], None), (None, None), (2**70, None)],
+)
+def test_reasoning_is_a_count_or_unknown_whatever_stands_there(reported: object, reasoning: int | None) -> None:
+    told = {"prompt_tokens": 5, "completion_tokens": 7, "completion_tokens_details": {"reasoning_tokens": reported}}
+
+    assert usage.counts(told) == (5, None, 7, reasoning, 12)

@@ -105,6 +105,17 @@ def test_a_turn_that_grew_since_receives_its_new_messages_in_place() -> None:
     assert said(again) == ["A1", "B", "B!", "A2"]
 
 
+def test_new_messages_behind_a_call_stand_behind_all_of_its_results() -> None:
+    asked = {**call("c1", "c2"), "id": "x1"}
+    results = [{**result("c1", "one"), "id": "x2"}, {**result("c2", "two"), "id": "x3"}]
+    mine = [user("Q", day("10:00:00"), id="q"), asked, *results, answer("Mine.", id="m")]
+    theirs = [user("Q", day("10:00:00"), id="q"), asked, results[0], answer("Theirs.", id="t"), results[1]]
+
+    merged = merge.merge(mine, theirs)
+
+    assert [message["id"] for message in merged] == ["q", "x1", "x2", "x3", "t", "m"]
+
+
 def test_ids_are_written_where_they_lack() -> None:
     merged = merge.merge([user("A", day("10:00:00"))], [user("B", day("11:00:00"))])
 
