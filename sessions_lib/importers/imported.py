@@ -16,7 +16,12 @@ from sessions_lib.messages import usage
 from sessions_lib.messages.content import Message
 
 SUB_AGENT = "sub-agent"  # the tag of sub-agents' sessions, to tell them from what a person asked
+UNKNOWN_KIND = "unknown kind"  # the ``source.kind`` of a text from a record that no importer knows
 TOKENS_ONLY = "tokens without an answer"  # the ``source.kind`` of an empty answer that only holds tokens
+_TEXTS = frozenset(
+    {"text", "message", "content", "body", "summary", "summary_text", "markdown", "prompt", "question", "answer"}
+    | {"parts", "output", "output_text", "reply", "response", "caption", "explanation", "thinking", "reasoning"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,8 @@ class Imported:
 class ImportReport:
     """What was in a source: format, name, sessions, messages, what was skipped (by kind), warnings, damaged lines.
 
-    ``damaged`` maps a file's name to its ``(line, reason)`` pairs; ``skipped`` counts records that are no conversation.
+    ``damaged`` maps a file's name to its ``(line, reason)`` pairs; ``skipped`` counts records that are no conversation,
+    ``unknown`` those of kinds that are not known, whose texts came in.
     """
 
     format: str = ""
@@ -57,6 +63,7 @@ class ImportReport:
     sessions: int = 0
     messages: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     damaged: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
@@ -72,6 +79,7 @@ class ImportReport:
         self.sessions += other.sessions
         self.messages += other.messages
         self.skipped.update(other.skipped)
+        self.unknown.update(other.unknown)
         for text in other.warnings:
             self.warn(f"{other.name}: {text}" if other.name else text)
         for name, lines in other.damaged.items():
@@ -86,6 +94,26 @@ class ImportReport:
 def word(value: Any) -> str:
     """``value`` if it is a string, else ``""``: what a name or an id must be before it is looked up."""
     return value if isinstance(value, str) else ""
+
+
+def texts_in(value: Any) -> list[str]:
+    """The texts in a record of an unknown kind: what stands under the names that texts have everywhere, each once.
+
+    >>> texts_in({"type": "shout", "id": "i1", "content": [{"type": "Text", "text": "Land!"}]})
+    ['Land!']
+    """
+    found: dict[str, None] = {}
+    waiting: list[tuple[Any, bool]] = [(value, False)]
+    while waiting:
+        item, is_named = waiting.pop()
+        if isinstance(item, str):
+            if is_named and item.strip():
+                found[item] = None
+        elif isinstance(item, list):
+            waiting += [(inner, is_named) for inner in reversed(item)]
+        elif isinstance(item, dict):
+            waiting += [(inner, str(name).lower() in _TEXTS) for name, inner in reversed(item.items())]
+    return list(found)
 
 
 def common(first: Sequence[str], second: Sequence[str]) -> int:

@@ -90,3 +90,15 @@ def said(messages: list[dict[str, Any]]) -> list[tuple[str, Any]]:
         calls = [f"{c['function']['name']}()" for c in message.get("tool_calls", [])]
         found.append((message["role"], message["content"] if not calls else [message["content"], *calls]))
     return found
+
+
+def screen(kind: str, **item: Any) -> dict[str, Any]:
+    """An item as the screen of Codex 0.147 and later shows it."""
+    return codex("event_msg", type="item_completed", thread_id="t1", turn_id="u1", item={"type": kind, **item})
+
+
+def screen_text(role: str, said: str) -> dict[str, Any]:
+    """A text as the screen of Codex 0.147 and later shows it."""
+    if role == "user":
+        return screen("UserMessage", content=[{"type": "text", "text": said}])
+    return screen("AgentMessage", content=[{"type": "Text", "text": said}])

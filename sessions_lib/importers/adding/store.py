@@ -57,6 +57,7 @@ class Store:
         self._files: dict[tuple[Any, ...], list[int]] = {}  # a file as it was imported -> the sessions it gave
         self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not there yet
         self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
+        self._named: dict[str, str] = {}  # session id -> the key of the parent that its source names
         self._taken: set[str] = set()
         self._next_number: dict[str, int] = {}
         self._own: dict[Path, bool] = {}  # folders of sources -> whether they are the folder itself
@@ -74,8 +75,10 @@ class Store:
         if isinstance(origin.get("first"), str):
             self._by_first.setdefault(origin["first"], []).append(session)
         parent = origin.get("parent_key")
-        if isinstance(parent, str) and "forked_from" not in meta:
-            self._unlinked[session] = parent
+        if isinstance(parent, str):
+            self._named[session] = parent
+            if "forked_from" not in meta:
+                self._unlinked[session] = parent
         self._note_caller(session, meta)
         if self._is_whole(session, origin):
             self._files.setdefault(provenance.file_of(origin), []).append(origin.get("of", 1))
@@ -154,9 +157,19 @@ class Store:
         return self._conversations.setdefault(name, {})
 
     def starting_with(self, message_id: str, conversation: str) -> list[str]:
-        """The imported sessions whose first message is ``message_id``; not those that wait for ``conversation``."""
-        found = self._by_first.get(message_id, ())
-        return [one for one in found if self._unlinked.get(one) != conversation]
+        """The imported sessions whose first message is ``message_id``; not those that come from ``conversation``."""
+        return [one for one in self._by_first.get(message_id, ()) if not self._comes_from(one, conversation)]
+
+    def _comes_from(self, session: str, conversation: str) -> bool:
+        """True if ``session`` names ``conversation`` as its parent, or its parent's; or one that is not there yet."""
+        seen: set[str] = set()
+        while (key := self._named.get(session)) is not None and session not in seen:
+            seen.add(session)
+            above = self._by_key.get(key) or next(iter(self._conversations.get(key, ())), None)
+            if key == conversation or above is None:
+                return True
+            session = above
+        return False
 
     def bring_back(self, conversation: str) -> set[str]:
         """Restore what was deleted of ``conversation``, as far as its ids are free, and say what came back."""
@@ -201,7 +214,7 @@ class Store:
         self._name_caller(values)
         if parent is not None:
             values["forked_from"] = provenance.forked_from(parent, imported.messages)
-        elif imported.parent_key is not None:
+        if imported.parent_key is not None:
             origin["parent_key"] = imported.parent_key
         session = self._new_id(provenance.base_id(imported, title))
         meta = metadata.encode({"id": session, **values, "imported_from": origin})
@@ -210,8 +223,10 @@ class Store:
         self._note_caller(session, values)
         if isinstance(origin.get("first"), str):
             self._by_first.setdefault(origin["first"], []).append(session)
-        if parent is None and imported.parent_key is not None:
-            self._unlinked[session] = imported.parent_key
+        if imported.parent_key is not None:
+            self._named[session] = imported.parent_key
+            if parent is None:
+                self._unlinked[session] = imported.parent_key
         return session
 
     def _name_caller(self, values: dict[str, Any]) -> None:

@@ -1,22 +1,27 @@
-"""The part of a Codex thread that stands in another file: a fork by reference, or a thread taken back and gone on.
+"""The files of other threads that a Codex thread comes from: what it inherits, and whose copy it starts with.
 
-``history_base`` in ``session_meta`` (or ``forked_from_id`` with ``forked_from_ordinal_exclusive``) names the thread and
-the first ``ordinal`` that is not inherited. The file is looked for beside the source, then in its Codex folder by name.
+A fork starts with a copy of its parent's records, or refers to them: ``history_base`` in ``session_meta`` (or
+``forked_from_id`` with ``forked_from_ordinal_exclusive``) names the thread and the first ``ordinal`` that is not
+inherited. A copy of a copy names only its own parent, and need not hold the headers of the others; so the parent's
+file says which thread is the oldest, and whether anything was copied at all.
 
-Does not interpret records.
+Does not interpret records but for the first messages of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from sessions_lib.errors import SessionError
+from sessions_lib.importers.codex.items import ROOT, Reader
+from sessions_lib.importers.codex.parts import numbers
+from sessions_lib.importers.codex.rollouts import rollouts_of
 from sessions_lib.importers.imported import ImportReport, word
 from sessions_lib.importers.source import Source, load
-from sessions_lib.messages import encoding
+from sessions_lib.messages import content_key
+from sessions_lib.messages.content import Message
 
 Record = dict[str, Any]
 _MAX_DEPTH = 50  # forks of forks; a circle of references ends here
@@ -24,7 +29,7 @@ _MAX_DEPTH = 50  # forks of forks; a circle of references ends here
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a thread inherits: the records, oldest first, the thread they belong to, and the oldest thread of all."""
+    """What a thread inherits by reference: the records, oldest first, their thread, and the oldest thread of all."""
 
     thread: str
     root: str
@@ -56,24 +61,22 @@ def _named(meta: Record, own: list[Record]) -> tuple[str, int] | None:
 
 
 def _inherited(source: Source, thread: str, end: int, depth: int) -> Base | None:
-    if depth > _MAX_DEPTH or source.member is not None:
+    if depth > _MAX_DEPTH:
         return None
-    for path in _candidates(source.path, thread):
+    for found in rollouts_of(source, thread):
         try:
-            lines = [record for _, record in load(Source(path)).lines]
+            lines = [record for _, record in load(found.source).lines]
         except SessionError:
             continue
         metas = [r["payload"] for r in lines if r.get("type") == "session_meta" and isinstance(r.get("payload"), dict)]
-        if not metas or metas[0].get("id") != thread:
-            continue
         own = [record for record in lines if record.get("type") != "session_meta"]
         kept = [record for index, record in enumerate(own, 1) if _ordinal(record, index) < end]
-        if not kept and own:
+        if not metas or (not kept and own):
             continue  # another file of the thread, which starts later
         named = _named(metas[0], lines)
-        above = _inherited(Source(path), *named, depth + 1) if named is not None else None
+        above = _inherited(found.source, *named, depth + 1) if named is not None else None
         if above is None:
-            return Base(thread, thread, kept)
+            return Base(thread, oldest(found.source, metas, first_messages(metas[0], found.records())), kept)
         return Base(thread, above.root, [*above.records, *kept])
     return None
 
@@ -84,20 +87,81 @@ def _ordinal(record: Record, index: int) -> int:
     return ordinal if isinstance(ordinal, int) else index
 
 
-def _candidates(path: Path, thread: str) -> Iterator[Path]:
-    beside = [one for one in sorted(path.parent.glob("*.jsonl")) if one != path]
-    yield from (one for one in beside if thread in one.name or _first_id(one) == thread)
-    home = next((above.parent for above in path.parents if above.name in ("sessions", "archived_sessions")), None)
-    if home is not None and thread.replace("-", "").isalnum():
-        for folder in ("sessions", "archived_sessions"):
-            yield from (one for one in sorted((home / folder).rglob(f"*{thread}*.jsonl")) if one.parent != path.parent)
+def oldest(source: Source, metas: Sequence[Record], said: Sequence[Message], depth: int = 0) -> str:
+    """The thread that the first messages of ``source`` were said in: its own, or the oldest it has a copy of.
+
+    ``metas`` are the headers in the file, its own first; ``said`` its first two messages.
+    """
+    thread, parent = word(metas[0].get("id")), parent_of(metas[0])
+    if parent is None or depth > _MAX_DEPTH:
+        return thread
+    embedded = [other for other in metas[1:] if word(other.get("id")) not in ("", thread)]
+    is_marked = bool(metas[0].get("forked_from_id")) or bool(embedded)
+    above = next(iter(rollouts_of(source, parent)), None)
+    if above is None:
+        last = embedded[-1] if embedded else metas[0]
+        return (parent_of(last) or word(last.get("id"))) if is_marked else thread
+    # A thread that copies nothing may still ask what its parent was asked: without a mark that it copies, the prompt
+    # alone does not make it a copy.
+    first = first_messages(above.metas[0], above.records())
+    shared = sum(1 for _ in _alike(said, first))
+    if shared < (1 if is_marked else 2):
+        return thread
+    return oldest(above.source, above.metas, first, depth + 1)
 
 
-def _first_id(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            record = encoding.decode(file.readline())
-    except (OSError, ValueError):
-        return ""
-    payload = record.get("payload") if isinstance(record, dict) else None
-    return word(payload.get("id")) if isinstance(payload, dict) else ""
+def _alike(said: Sequence[Message], other: Sequence[Message]) -> Iterator[Message]:
+    for one, two in zip(said[:2], other[:2], strict=False):
+        if content_key(one) != content_key(two):
+            return
+        yield one
+
+
+def first_messages(meta: Record, records: Iterable[Record]) -> list[Message]:
+    """The first two messages in ``records``; no more of them is read."""
+    reader = Reader(ImportReport(), seed="", agent_path=agent_path_of(meta), parents_totals=None)
+    for record in records:
+        reader.take(record)
+        if len(reader.line.messages) > 2:
+            break
+    else:
+        reader.finish()
+    return reader.line.messages[:2]
+
+
+def totals_of(source: Source, thread: str) -> list[dict[str, int]]:
+    """Every total that the file of ``thread`` counts."""
+    above = next(iter(rollouts_of(source, thread)), None)
+    counts = (
+        (record["payload"].get("info") for record in above.records() if record["type"] == "event_msg") if above else ()
+    )
+    return [total for info in counts if isinstance(info, dict) and (total := numbers(info.get("total_token_usage")))]
+
+
+def parent_of(meta: Record) -> str | None:
+    """The thread that the one of ``meta`` was forked from, or called by."""
+    spawned = spawn_of(meta)
+    for named in (meta.get("forked_from_id"), spawned.get("parent_thread_id"), meta.get("parent_thread_id")):
+        if word(named) and named != meta.get("id"):
+            return word(named)
+    return None
+
+
+def spawn_of(meta: Record) -> Record:
+    """What the header of a sub-agent says of how it was called; empty for other threads."""
+    told = meta.get("source")
+    agent = told.get("subagent") if isinstance(told, dict) else None
+    spawned = agent.get("thread_spawn") if isinstance(agent, dict) else None
+    return spawned if isinstance(spawned, dict) else {}
+
+
+def is_sub_agent(meta: Record) -> bool:
+    """True if the thread was called by another one."""
+    told = meta.get("source")
+    return (isinstance(told, dict) and told.get("subagent") is not None) or meta.get("thread_source") == "subagent"
+
+
+def agent_path_of(meta: Record) -> str:
+    """Who speaks in the thread, as agents call each other: ``/root``, ``/root/scout``."""
+    path = word(spawn_of(meta).get("agent_path")) or word(meta.get("agent_path"))
+    return path or (f"{ROOT}/{word(meta.get('id'))}" if is_sub_agent(meta) else ROOT)

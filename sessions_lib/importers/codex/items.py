@@ -1,63 +1,65 @@
-"""Codex's items and events, one after another → messages: the state machine behind ``codex``.
+"""Codex's items and events, one after another → what was said, put together by ``assembly``.
 
-Does not read files and knows nothing of forks but where a rollback cut the line.
+The same text may come three times: as an item of the model's history, as an event of the screen, and (0.147 and later)
+as an item of the screen in ``item_completed``; it is taken once (``views``). What a person typed is what the screen's
+record says; an item of the user that has no such record is looked at (``typed``). A record of a kind that nobody here
+knows is looked into: a text in it comes in as a note.
+
+Does not read files and knows nothing of forks.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections import Counter
 from typing import Any
 
-from sessions_lib.importers.codex.parts import (
-    COUNTED,
-    INJECTED,
-    INSTRUCTIONS,
-    first_said,
-    image,
-    listed,
-    numbers,
-    output_of,
-    text_of,
-)
-from sessions_lib.importers.imported import TOKENS_ONLY, ImportReport, as_call, iso, set_usage
+from sessions_lib.importers.codex import outputs, typed
+from sessions_lib.importers.codex.assembly import Assembly
+from sessions_lib.importers.codex.parts import images_of, listed, parts_of, texts_of
+from sessions_lib.importers.codex.tokens import Counts, Totals
+from sessions_lib.importers.codex.views import Views, squeezed
+from sessions_lib.importers.imported import UNKNOWN_KIND, ImportReport, iso, texts_in
 from sessions_lib.messages import content, encoding
-from sessions_lib.messages.content import Message
 
 Record = dict[str, Any]
 
+ROOT = "/root"  # the path of the agent that a person talks to
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_ON_ITS_OWN = ("web_search_call", "image_generation_call", "tool_search_call", "tool_search_output")
+_SILENT_ITEMS = ("ghost_snapshot", "compaction", "compaction_summary", "compaction_trigger", "context_compaction")
+_SILENT_RECORDS = ("session_meta", "turn_context", "world_state", "inter_agent_communication_metadata", "session_state")
+# What the screen shows of an operation; the items of the model's history have its call and its result.
+_ENDS = ("exec_command_end", "patch_apply_end", "mcp_tool_call_end", "dynamic_tool_call_response")
+_OPERATIONS = ("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "CollabAgentToolCall", "WebSearch")
+_OPERATIONS_TOO = ("ImageView", "ImageGeneration", "Extension", "Sleep", "SubAgentActivity")
+_SILENT_EVENTS = frozenset(
+    {"task_started", "turn_started", "thread_settings_applied", "thread_goal_updated", "session_configured", "warning"}
+    | {"background_event", "context_compacted", "turn_diff", "plan_update", "plan_delta", "shutdown_complete", "error"}
+    | {"stream_error", "entered_review_mode", "exited_review_mode", "sub_agent_activity", "view_image_tool_call"}
+    | {"deprecation_notice", "model_reroute", "undo_started", "undo_completed", "raw_response_item", "item_started"}
+    | {"skill_started", "request_user_input", "elicitation_request", "apply_patch_approval_request", "web_search_end"}
+    | {"exec_approval_request", "guardian_assessment", "agent_reasoning_section_break", "image_generation_end"}
+)
+_SILENT_ENDINGS = ("_begin", "_delta", "_update", "_updated", "_spawn_end", "_waiting_end", "_close_end", "_resume_end")
+
 
 class Reader:
-    """Takes records in order; then ``messages`` is the line, ``rolled_back`` the (line, shared) that were given up."""
+    """Takes records in order; ``line`` holds what they say."""
 
-    def __init__(self, report: ImportReport, *, seed: str, is_reference: bool) -> None:
-        self.messages: list[Message] = []
-        self.rolled_back: list[tuple[list[Message], int]] = []
+    def __init__(self, report: ImportReport, *, seed: str, agent_path: str, parents_totals: Totals | None) -> None:
+        """``agent_path`` is who speaks here; for the others see ``Assembly`` and ``Counts``."""
+        self.line = Assembly(seed)
         self.title: str | None = None
         self.report = report
-        self._model: str | None = None
-        self._draft: Message | None = None
-        self._thoughts: list[str] = []
-        self._fresh: Message | None = None  # the last answer that no count came for yet
-        self._is_counted = False  # the open answer has its count
-        self._counts_first = False  # this version writes the count before the answer's items
-        self._waiting: dict[str, int] | None = None  # a count whose answer is still to come
-        self._is_answered = False  # since the last prompt
-        self._shown: dict[str, Counter[str]] = {}  # texts that one of the two views gave and the other did not yet
-        self._call_names: dict[str, str] = {}
-        self._total: dict[str, int] = {}
-        self._is_first_count = True
-        self._is_reference = is_reference
-        self._seed = seed
-        self._now: str | None = None
-        self._ids: set[str] = set()
+        self._agent_path = agent_path
+        self._counts = Counts(parents_totals)
+        self._prompts, self._answers, self._thoughts, self._others = Views(), Views(), Views(), Views()
+        self._has_typed = False  # the screen's record of what a person typed is there
+        self._held: tuple[str, list[Record]] | None = None  # a prompt of nothing but tags: what follows tells
 
-    # ------------------------------------------------------------ records
-
-    def take(self, record: Record, number: int) -> None:
+    def take(self, record: Record) -> None:
         """Take in one record of the file."""
-        self._now = iso(record.get("timestamp")) or self._now
+        self.line.now = iso(record.get("timestamp")) or self.line.now
         kind, payload = record["type"], record["payload"]
         if kind == "response_item":
             self._item(payload)
@@ -65,127 +67,207 @@ class Reader:
             self._event(payload)
         elif kind == "compacted":
             self._compacted(payload)
-        elif kind == "turn_context":
-            self._settle_count()
-            self._model = payload["model"] if isinstance(payload.get("model"), str) else self._model
-            self.report.skipped["turn_context"] += 1
-        else:
+        elif kind == "token_usage_record":
+            self._count(self._counts.of_record(payload), "token_usage_record")
+        elif kind == "inter_agent_communication":
+            self._agent_message(payload)
+        elif not kind or kind in _SILENT_RECORDS:
+            if kind == "turn_context":
+                self.line.settle_count()
+                self.line.model = content.as_text(payload.get("model")) or self.line.model
             self.report.skipped[kind or "record without a type"] += 1
+        else:
+            self._unknown(kind, payload)
+
+    def finish(self) -> None:
+        """Close what is open at the end of the file."""
+        if self._held is not None:
+            self._decide(is_typed=False)
+        if not self.line.finish():
+            self.report.skipped["answer without a word yet"] += 1
 
     def _item(self, item: Record) -> None:
-        kind = item.get("type") or ("message" if "role" in item else "")
+        kind = content.as_text(item.get("type")) or ("message" if "role" in item else "")
         if kind == "message":
             self._message(item)
         elif kind == "reasoning":
-            self._reasoning(item)
-        elif kind in ("function_call", "custom_tool_call", "local_shell_call"):
+            self._reasoning("item", [*listed(item.get("summary")), *listed(item.get("content"))])
+        elif kind in _CALLS:
             self._call(kind, item)
-        elif kind in ("function_call_output", "custom_tool_call_output", "local_shell_call_output"):
-            self._result(item)
-        elif kind in ("web_search_call", "image_generation_call", "tool_search_call", "tool_search_output"):
-            self._keep(item)
-        else:
+        elif kind in _RESULTS:
+            said, is_error = outputs.output_of(item)
+            self._reply.result(content.as_text(item.get("call_id")), said, is_error)
+        elif kind in _ON_ITS_OWN:
+            self._reply.keep(item)
+            self.report.skipped[f"item kept as it is: {kind}"] += 1
+        elif kind == "agent_message":
+            self._agent_message(item)
+        elif not kind or kind in _SILENT_ITEMS:
             self.report.skipped[f"item: {kind or 'without a type'}"] += 1
+        else:
+            self._unknown(f"item: {kind}", item)
 
     def _event(self, event: Record) -> None:
         kind = content.as_text(event.get("type"))
         text = content.as_text(event.get("message"))
         if kind == "user_message":
-            if text.strip() and not self._was_shown("user", text, from_event=True):
-                self._prompt(text)
+            self._typed("event", text, [part for url in listed(event.get("images")) for part in _image(url)])
         elif kind == "agent_message":
-            if text.strip() and not self._was_shown("assistant", text, from_event=True):
-                self._answer(text)
-        elif kind == "agent_reasoning":
-            thought = content.as_text(event.get("text"))
-            if thought and not self._was_shown("reasoning", thought, from_event=True):
-                self._think(thought)
+            self._answer("event", [text])
+        elif kind in ("agent_reasoning", "agent_reasoning_raw_content"):
+            self._reasoning("event", [event])
         elif kind == "token_count":
-            self._count(event)
+            self._token_count(event)
         elif kind == "thread_rolled_back":
-            self._roll_back(event)
+            self.line.roll_back(event.get("num_turns"))
+            self._skip(kind)
         elif kind == "turn_aborted":
-            self._abort()
-            self.report.skipped["event: turn_aborted"] += 1
+            self.line.abort()
+            self._skip(kind)
+        elif kind == "item_completed" and isinstance(event.get("item"), dict):
+            self._screen_item(event["item"])
+        elif kind in _ENDS:
+            self._operation(event, content.as_text(event.get("call_id")), f"event: {kind}")
+        elif kind in ("task_complete", "turn_complete"):
+            if not self.line.has_text:
+                self._answer("end", [content.as_text(event.get("last_agent_message"))])
+            self.line.end_step()
+            self._skip(kind)
+        elif kind in ("thread_name_updated", "session_name_updated"):
+            name = event.get("thread_name") or event.get("name") or event.get("title")
+            self.title = name if isinstance(name, str) and name.strip() else self.title
+            self._skip(kind)
+        elif not kind or kind in _SILENT_EVENTS or kind.endswith(_SILENT_ENDINGS):
+            if kind in ("task_started", "turn_started"):
+                self.line.end_step()
+            self._skip(kind or "without a type")
         else:
-            if kind in ("task_complete", "task_started"):
-                self._end_step()
-            if kind in ("thread_name_updated", "session_name_updated"):
-                name = event.get("thread_name") or event.get("name") or event.get("title")
-                self.title = name if isinstance(name, str) and name.strip() else self.title
-            self.report.skipped[f"event: {kind or 'without a type'}"] += 1
+            self._unknown(f"event: {kind}", event)
 
-    # ------------------------------------------------------------ prompts and answers
+    def _screen_item(self, item: Record) -> None:
+        """An item as the screen shows it, in ``item_completed``."""
+        kind = content.as_text(item.get("type"))
+        parts = parts_of(item.get("content"))
+        if kind == "UserMessage":
+            self._typed("screen", "".join(texts_of(parts)), images_of(parts))
+        elif kind == "AgentMessage":
+            self._answer("screen", texts_of(parts))
+        elif kind == "Plan":
+            self._answer("screen", [content.as_text(item.get("text"))])
+        elif kind == "Reasoning":
+            told = [*listed(item.get("summary_text")), *listed(item.get("raw_content"))]
+            self._reasoning("screen", [{"text": thought} for thought in told])
+        elif kind in _OPERATIONS or kind in _OPERATIONS_TOO:
+            self._operation(item, content.as_text(item.get("id")), f"item kept as it is: {kind}")
+        elif kind == "HookPrompt":
+            self.report.skipped["injected: hook prompt"] += 1
+        elif not kind or kind == "ContextCompaction":
+            self._skip(f"item_completed: {kind or 'without a type'}")
+        else:
+            self._unknown(f"item_completed: {kind}", item)
+
+    def _skip(self, kind: str) -> None:
+        self.report.skipped[f"event: {kind}"] += 1
+
+    # ------------------------------------------------------------ prompts
 
     def _message(self, item: Record) -> None:
         role = item.get("role")
-        parts = item.get("content")
-        parts = [{"type": "input_text", "text": parts}] if isinstance(parts, str) else parts
-        parts = parts if isinstance(parts, list) else []
-        text = text_of(parts)
+        parts = parts_of(item.get("content"))
+        texts = texts_of(parts)
         if role == "assistant":
-            if text.strip() and not self._was_shown("assistant", text, from_event=False):
-                self._answer(text)
-            elif self._draft is not None and self._is_counted:
-                self._counts_first = True  # the count came between the screen's view and the item
-            return
-        if role != "user":
-            self.report.skipped[f"injected: {role or 'no role'}"] += 1
-            return
-        images = [image(part) for part in parts if isinstance(part, dict) and part.get("type") == "input_image"]
+            self._answer("item", texts)
+        elif role == "user":
+            self._of_user(texts, images_of(parts))
+        else:
+            self.report.skipped[f"injected: {content.as_text(role) or 'no role'}"] += 1
+
+    def _of_user(self, texts: list[str], images: list[Record]) -> None:
+        """An item in the user's name, which a person may have typed or not."""
+        text = "\n".join(texts)
+        if self._held is not None:
+            self._decide(is_typed=False)
         if not text.strip() and not images:
             self.report.skipped["empty message"] += 1
-        elif self._was_shown("user", text, from_event=False):
-            if images and self.messages[-1]["role"] == "user":  # the screen's view has no images
-                self.messages[-1]["content"] = [{"type": "text", "text": text}, *images]
-        elif INJECTED.match(text) or INSTRUCTIONS.match(text):
-            self._shown["user"][text.strip()] -= 1  # nothing was typed; a later view of the same text is news
-            self.report.skipped["injected: user"] += 1
+        elif self._prompts.has("item", squeezed(text)):
+            self._prompt("item", text, images)
+        elif (summary := typed.summary_in(text)) is not None:
+            self._summary("item", summary)
         else:
-            self._prompt([{"type": "text", "text": text}, *images] if images else text)
+            self._take_commands(texts)
+            names = {part: typed.tags_of(part) for part in texts}
+            is_start = any(map(typed.is_known, names.values()))  # beside a known block the others are blocks too
+            left = [part for part in texts if not (names[part] and (is_start or typed.is_known(names[part])))]
+            text = "\n".join(left)
+            if not left and not images:
+                self.report.skipped["injected: user"] += 1
+            elif left and not images and all(names[part] for part in left):
+                self._held = (text, images)
+            else:
+                self._prompt("item", text, images)
 
-    def _was_shown(self, view: str, text: str, *, from_event: bool) -> bool:
-        """True if the other view gave this text already; else it is remembered for the other view."""
-        waiting = self._shown.setdefault(view, Counter())
-        key, sign = text.strip(), 1 if from_event else -1
-        balance = waiting[key]
-        waiting[key] += sign
-        return balance * sign < 0
+    def _take_commands(self, texts: list[str]) -> None:
+        """What the person ran with ``!``, which the model saw: a note."""
+        for command, output in filter(None, map(typed.command_in, texts)):
+            self.line.note(f"Ran `{command}`\n```\n{output}\n```", {"kind": "user_shell_command"})
 
-    def _prompt(self, said: Any) -> None:
-        self._end_step()
-        self._shown.pop("assistant", None)
-        self._shown.pop("reasoning", None)
-        self._is_answered = False
-        self._append({"role": "user", "content": said})
+    def _typed(self, view: str, text: str, images: list[Record]) -> None:
+        """The screen's own record of what a person typed."""
+        self._has_typed = True
+        if self._held is not None:
+            self._decide(is_typed=squeezed(self._held[0]) == squeezed(text))
+        if text.strip() or images:
+            self._prompt(view, text, images)
 
-    def _answer(self, text: str) -> None:
-        draft = self._open_draft()
-        if draft.get("content") is not None or "tool_calls" in draft:
-            self._close_draft()
-            draft = self._open_draft()
-        draft["content"] = text
+    def _decide(self, *, is_typed: bool) -> None:
+        """What is held back is a prompt, or was injected."""
+        held, self._held = self._held, None
+        if held is not None and is_typed:
+            self._prompt("item", *held)
+        elif held is not None:
+            self.report.skipped["injected: user"] += 1
 
-    def _think(self, thought: str) -> None:
-        if self._draft is not None and (self._draft.get("content") is not None or "tool_calls" in self._draft):
-            self._close_draft()
-        self._thoughts.append(thought)
+    def _prompt(self, view: str, text: str, images: list[Record]) -> None:
+        key = squeezed(text) or f"{len(images)} images"
+        if self.line.is_answered and not self._prompts.has(view, key):
+            self._prompts.clear()
+        if self._prompts.is_new(view, key):
+            for views in (self._answers, self._thoughts):
+                views.clear()
+            self.line.prompt([*([{"type": "text", "text": text}] if text else []), *images] if images else text)
+        elif images and self.line.messages and isinstance(self.line.messages[-1]["content"], str):
+            last = self.line.messages[-1]  # the view that came first has no images
+            if last["role"] == "user":
+                last["content"] = [{"type": "text", "text": last["content"]}, *images]
 
-    def _reasoning(self, item: Record) -> None:
-        said = [*listed(item.get("summary")), *listed(item.get("content"))]
-        texts = [content.as_text(part.get("text")) for part in said if isinstance(part, dict)]
-        if not any(texts):
+    # ------------------------------------------------------------ answers
+
+    @property
+    def _reply(self) -> Assembly:
+        """The line, for what answers: what was held back is a prompt if no screen tells what was typed."""
+        if self._held is not None:
+            self._decide(is_typed=not self._has_typed)
+        return self.line
+
+    def _answer(self, view: str, texts: list[str]) -> None:
+        whole = squeezed("".join(texts))
+        if len(texts) > 1 and self._answers.has(view, whole):
+            texts = ["\n".join(texts)]
+        told = [text for text in texts if text.strip() and self._answers.is_new(view, squeezed(text))]
+        if told:
+            self._reply.answer("\n".join(told))
+        elif view == "item":
+            self.line.told_again()
+
+    def _reasoning(self, view: str, parts: list[Any]) -> None:
+        texts = [content.as_text(part.get("text")) for part in parts if isinstance(part, dict)]
+        if view == "item" and not any(texts):
             self.report.skipped["encrypted reasoning"] += 1
         for text in texts:
-            if text and not self._was_shown("reasoning", text, from_event=False):
-                self._think(text)
-
-    # ------------------------------------------------------------ tools
+            if text and self._thoughts.is_new(view, squeezed(text)):
+                self._reply.think(text)
 
     def _call(self, kind: str, item: Record) -> None:
-        if self._is_counted and not self._counts_first:
-            self._close_draft()
-        draft = self._open_draft()
         name = content.as_text(item.get("name")) or ("local_shell" if kind == "local_shell_call" else "")
         if kind == "custom_tool_call":
             arguments = encoding.encode({"input": content.as_text(item.get("input"))}).decode()
@@ -194,161 +276,75 @@ class Reader:
         else:
             given = item.get("arguments")
             arguments = given if isinstance(given, str) else encoding.encode(given or {}).decode()
-        call_id = content.as_text(item.get("call_id")) or content.as_text(item.get("id"))
-        if not call_id:
-            call_id = f"call_{len(self.messages)}_{len(draft.get('tool_calls', []))}"
-        self._call_names[call_id] = name
-        draft.setdefault("tool_calls", []).append(as_call(call_id, name, arguments))
+        self._reply.call(content.as_text(item.get("call_id")) or content.as_text(item.get("id")), name, arguments)
 
-    def _result(self, item: Record) -> None:
-        self._close_draft()
-        call_id = content.as_text(item.get("call_id"))
-        said, is_error = output_of(item.get("output"))
-        message: Message = {"role": "tool", "tool_call_id": call_id, "content": said}
-        if name := self._call_names.get(call_id):
-            message["name"] = name
-        if is_error:
-            message["is_error"] = True
-        self._append(message)
+    def _operation(self, event: Record, call_id: str, label: str) -> None:
+        """What the screen tells of a command, a patch, a call: its failure, and all of it where no call is known."""
+        if outputs.event_failed(event):
+            self.line.failed(call_id)
+        if not self.line.is_call(call_id) and event.get("source") not in ("user_shell", "userShell"):
+            self._reply.attach(event)
+        self.report.skipped[label] += 1
 
-    def _keep(self, item: Record) -> None:
-        """Something the provider did on its own, without a result of ours: kept as it is on the answer."""
-        draft = self._open_draft()
-        draft.setdefault("source", {}).setdefault("items", []).append(item)
-        self.report.skipped[f"item kept as it is: {item.get('type')}"] += 1
+    def _agent_message(self, item: Record) -> None:
+        """What one agent wrote to another: what a sub-agent is to do is its prompt; what else came in is a note."""
+        author, recipient = content.as_text(item.get("author")), content.as_text(item.get("recipient"))
+        text = "\n".join(texts_of(parts_of(item.get("content"))))
+        if not text.strip():
+            self.report.skipped["agent message without a readable word"] += 1
+        elif author == self._agent_path or not (author or recipient or text.startswith("Message Type:")):
+            self._answer("item", [text])
+        elif self._others.is_new("agent message" if "type" in item else "communication", squeezed(text)):
+            source = {"kind": "agent message", "author": author, "recipient": recipient}
+            if author and self._agent_path.startswith(f"{author.rstrip('/')}/"):
+                self.line.prompt(text, source)
+            else:
+                self._reply.note(text, source)
 
-    # ------------------------------------------------------------ steps, tokens, cuts
+    # ------------------------------------------------------------ counts, compactions, unknown kinds
 
-    def _open_draft(self) -> Message:
-        if self._draft is None:
-            self._draft = {"role": "assistant", "content": None}
-            if self._now:
-                self._draft["timestamp"] = self._now
-            if self._model:
-                self._draft["model"] = self._model
-            self._fresh, self._is_counted, self._is_answered = self._draft, False, True
-            if self._waiting is not None:
-                set_usage(self._draft, self._waiting)
-                self._waiting = None
-                if self._counts_first:
-                    self._fresh, self._is_counted = None, True
-        if self._thoughts:
-            before = [self._draft["reasoning_content"]] if "reasoning_content" in self._draft else []
-            self._draft["reasoning_content"] = "\n\n".join([*before, *self._thoughts])
-            self._thoughts = []
-        return self._draft
-
-    def _close_draft(self) -> None:
-        draft, self._draft = self._draft, None
-        self._is_counted = False
-        if draft is not None:
-            if "tool_calls" in draft:
-                draft["finish_reason"] = "tool_calls"
-            self._append(draft)
-
-    def _end_step(self) -> None:
-        if self._thoughts:
-            self._open_draft()
-        self._close_draft()
-        self._settle_count()
-        self._fresh = None
-
-    def _settle_count(self) -> None:
-        """Give a count that no answer came for an empty answer of its own."""
-        if self._waiting is not None:
-            waiting, self._waiting = self._waiting, None
-            empty: Message = {"role": "assistant", "content": None, "source": {"kind": TOKENS_ONLY}}
-            if self._model:
-                empty["model"] = self._model
-            self._append(empty)
-            set_usage(empty, waiting)
-
-    def _append(self, message: Message) -> None:
-        if "timestamp" not in message and self._now:
-            message["timestamp"] = self._now
-        before = self.messages[-1]["id"] if self.messages else self._seed
-        said = [before, message["role"], *first_said(message)]
-        made = "cx_" + hashlib.blake2b(json.dumps(said).encode("utf-8", "replace"), digest_size=12).hexdigest()
-        while made in self._ids:
-            made += "~"
-        self._ids.add(made)
-        message["id"] = made
-        self.messages.append(message)
-
-    def _count(self, event: Record) -> None:
+    def _token_count(self, event: Record) -> None:
         info = event.get("info")
-        if not isinstance(info, dict):
+        if isinstance(info, dict):
+            self._count(self._counts.of_count(info, is_answered=self.line.is_answered), "token_count")
+        else:
             self.report.skipped["token_count without numbers"] += 1
-            return
-        added = self._added(info)
-        if added is None:
-            self.report.skipped["token_count repeated"] += 1
-            return
-        if self._thoughts:
-            self._open_draft()
-        if self._fresh is None:
-            self._counts_first = self._counts_first or not self._is_answered
-            if self._waiting is not None:
-                self._settle_count()
-            self._waiting = added
-            return
-        if "usage_reported" in self._fresh:
-            before = self._fresh["usage_reported"]
-            added = {key: added.get(key, 0) + before.get(key, 0) for key in COUNTED if key in added or key in before}
-        set_usage(self._fresh, added)
-        self._is_counted = self._fresh is self._draft
-        self._fresh = None
 
-    def _added(self, info: Record) -> dict[str, int] | None:
-        """What was used since the last count; ``None`` if nothing: Codex repeats its counts."""
-        last, total = numbers(info.get("last_token_usage")), numbers(info.get("total_token_usage"))
-        is_first, self._is_first_count = self._is_first_count, False
-        if not total:
-            return last or None
-        if total == self._total:
-            return None
-        before, self._total = self._total, total
-        if is_first and self._is_reference and not self.messages and last:
-            return last  # a fork by reference goes on counting where its parent was
-        if total.get("total_tokens", 0) < before.get("total_tokens", 0):
-            return last or total  # counting began anew
-        return {key: max(0, count - before.get(key, 0)) for key, count in total.items()}
+    def _count(self, added: dict[str, int] | None, view: str) -> None:
+        if added is None:
+            self.report.skipped[f"{view} repeated"] += 1
+        else:
+            self.line.count(added)
 
     def _compacted(self, payload: Record) -> None:
-        self._end_step()
-        summary = content.as_text(payload.get("message"))
         self.report.skipped["compaction"] += 1
+        summary = content.as_text(payload.get("message"))
+        for item in reversed(listed(payload.get("replacement_history"))):
+            if not summary.strip() and isinstance(item, dict) and item.get("role") == "user":
+                summary = typed.summary_in("\n".join(texts_of(parts_of(item.get("content"))))) or ""
         if summary.strip():
-            self._append({"role": "assistant", "content": summary, "source": {"kind": "compaction"}})
+            self._summary("compacted", summary)
+        else:
+            self.line.end_step()
 
-    def _abort(self) -> None:
-        self._end_step()
-        for message in reversed(self.messages):
-            if message["role"] == "user":
-                return
-            if message["role"] == "assistant":
-                message["interrupted"] = True
-                return
+    def _summary(self, view: str, text: str) -> None:
+        text = typed.summary_in(text) or text
+        if self._others.is_new(f"{view} summary", squeezed(text)):
+            self.line.summary(text)
 
-    def _roll_back(self, event: Record) -> None:
-        """The last turns were taken back: what was said so far becomes a branch, the line goes on before them."""
-        self._end_step()
-        turns = event.get("num_turns")
-        prompts = [index for index, message in enumerate(self.messages) if message["role"] == "user"]
-        self.report.skipped["event: thread_rolled_back"] += 1
-        if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1 or not prompts:
+    def _unknown(self, label: str, payload: Record) -> None:
+        """A record of a kind that is not known: its texts come in, each that no known record told."""
+        texts = [
+            text
+            for text in texts_in(payload)
+            if not self._answers.has("unknown", squeezed(text)) and not self._prompts.has("unknown", squeezed(text))
+        ]
+        if not texts:
+            self.report.skipped[label] += 1
             return
-        cut = prompts[max(0, len(prompts) - turns)]
-        self.rolled_back.append((self.messages, cut))
-        self.messages = self.messages[:cut]
+        self.report.unknown[label] += 1
+        self._reply.note("\n".join(texts), {"kind": UNKNOWN_KIND, "type": label, "record": payload})
 
-    def finish(self) -> None:
-        """Close what is open at the end of the file; an answer without a word yet waits for the next import."""
-        draft = self._draft
-        if draft is None or (draft["content"] is None and "tool_calls" not in draft):
-            if self._thoughts or draft is not None:
-                self.report.skipped["answer without a word yet"] += 1
-            self._thoughts, self._draft = [], None
-            if draft is not None and "usage_reported" in draft:
-                self._waiting = draft["usage_reported"]
-        self._end_step()
+
+def _image(url: Any) -> list[Record]:
+    return [{"type": "image_url", "image_url": {"url": url}}] if isinstance(url, str) and url else []
