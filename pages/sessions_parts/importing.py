@@ -193,5 +193,6 @@ def _left_out(step: Progress) -> str:
     report = step.result.report
     damaged = sum(map(len, report.damaged.values()))
     said = [f"{damaged} damaged line{'s' * (damaged != 1)}"] if damaged else []
+    said += [f"{count} × {kind} (unknown kind, taken in)" for kind, count in report.unknown.most_common(3)]
     said += [f"{count} × {kind}" for kind, count in report.skipped.most_common(3)]
     return "; ".join([*said, *report.warnings[:2]])

@@ -53,12 +53,15 @@ def bring(
     with _stopped_by_control_c() as stopped:
         for step in _counted(steps):
             done.append(step)
-            _print_step(step, json)
+            if json or not (step.error and step.was_named and step.total == 1):  # else it is the command's own error
+                _print_step(step, json)
             if stopped.is_set():
                 break
         steps.close()
     if any(step.result for step in done):
         _print_total(done, dry_run)
+    elif len(done) == 1 and done[0].error and done[0].was_named:
+        raise done[0].error
     if stopped.is_set() and done[-1].done < done[-1].total:
         raise SessionError("Stopped. Import again, and it goes on from there.")
     brought = {place for step in done if step.result for place in (step.source, *step.source.parents)}
@@ -158,6 +161,9 @@ def _print_total(done: list[Progress], dry_run: bool) -> None:
     if total.skipped:
         listed = ", ".join(f"{kind} ({times:,})" for kind, times in total.skipped.most_common())
         printing.talk(printing.line(f"No conversation, and left out: {listed}", 1000))
+    if total.unknown:
+        listed = ", ".join(f"{kind} ({times:,})" for kind, times in total.unknown.most_common())
+        printing.talk(printing.line(f"Of an unknown kind, their texts taken in as notes: {listed}", 1000))
     if total.damaged_lines:
         printing.talk(f"{printing.count(total.damaged_lines, 'damaged line')} could not be read.")
     for warning in total.warnings:

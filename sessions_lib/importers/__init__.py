@@ -8,6 +8,7 @@
 * ``import_paths(manager, paths, format=None, dry_run=False)`` imports files, folders and zips: one ``Progress`` a file.
   Stop iterating and nothing more is imported; import again and it goes on where it stopped, killed or stopped.
 * ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
+* A file without a word of text in it is refused, and nothing of it stored.
 * ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up.
 
 One file a format: ``claude``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
@@ -39,7 +40,8 @@ from sessions_lib.importers.codex import reader as codex
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
 from sessions_lib.importers.source import Records, Source, find, load
-from sessions_lib.messages import encoding
+from sessions_lib.messages import content, encoding
+from sessions_lib.messages.content import Message
 from sessions_lib.store.manager import SessionManager
 
 __all__ = [
@@ -242,8 +244,18 @@ def _import_one(store: Store, source: Source, forced: str | None, *, again: bool
     if forced is None and store.is_unchanged(source):
         return ImportResult(ImportReport(), is_unchanged=True, left_deleted=store.deleted_of(source))
     found, report = _read(source, forced)
+    if not any(_says(message) for one in found for message in one.messages):
+        raise ImportRefused(source.label, f"looks like {TOOLS[report.format]}, but holds not a word of text")
     outcomes = put(store, found, source, report.format, again=again)
     return ImportResult(report, outcomes, left_deleted=sum(outcome.change == "deleted" for outcome in outcomes))
+
+
+def _says(message: Message) -> bool:
+    """True if there is anything in ``message`` but counts of tokens."""
+    parts = content.parts(message)
+    return bool(message.get("tool_calls") or content.reasoning(message) or content.text(message).strip()) or any(
+        part.kind != "text" for part in parts
+    )
 
 
 def total_of(results: Sequence[ImportResult]) -> ImportReport:

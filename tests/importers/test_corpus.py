@@ -20,6 +20,8 @@ from tests.model_server import problems
 TOOLS = ("claude-code", "codex", "pi", "chatgpt-export", "openai-chat", "openai-finetune")
 NO_SESSION = ("feipi-empty.jsonl", "chronicle-empty-session.jsonl", "expected.json", "gen-expected-dev.json")
 
+ONLY_COUNTS = {"archived.jsonl", "s2.jsonl"}  # not a word was said: read, and refused by an import
+
 
 def files(tool: str) -> list[Any]:
     """The files of ``tool``: those made for these tests, then those of the corpus."""
@@ -247,7 +249,8 @@ def test_an_import_of_a_whole_folder_loses_nothing_and_a_second_adds_nothing(tmp
     refused = [step for step in steps if step.error is not None]
     assert all(isinstance(step.error, ImportRefused) for step in refused)
     supported = [step.source for step in refused if step.source.parts[len(folder.parts)] in TOOLS]
-    assert [p.name for p in supported if p.name not in NO_SESSION and "ccl-records" not in p.parts] == []
+    left = {p.name for p in supported if p.name not in NO_SESSION and "ccl-records" not in p.parts}
+    assert left <= ONLY_COUNTS
     assert sum(step.result.added_messages for step in again if step.result) == 0
     for info in manager.list():
         assert info.damaged == 0

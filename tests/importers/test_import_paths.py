@@ -7,10 +7,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sessions_lib import importers
 from sessions_lib.importers import ImportResult
 from sessions_lib.messages import usage
 from sessions_lib.store.manager import SessionManager
+from tests.cli.terminal import Terminal
 from tests.importers.files import call, claude, codex, item_text, result, said, spent, text, tokens, write_lines
 
 ASKED = [claude("user", "u1", None, "q1"), claude("assistant", "a1", "u1", text("r1"), usage=spent(10, 5))]
@@ -363,3 +366,39 @@ def test_the_places_of_this_machine_are_those_that_exist(tmp_path: Path, monkeyp
     (tmp_path / ".codex/sessions").mkdir(parents=True)
 
     assert importers.places() == [tmp_path / ".codex/sessions"]
+
+
+WORDLESS = {
+    "codex.jsonl": [codex("session_meta", id="t1"), tokens(100, 100)],
+    "claude.jsonl": [claude("assistant", "a1", None, [], usage=spent(10, 5))],
+    "chat.jsonl": [{"role": "assistant", "content": ""}, {"role": "user", "content": []}],
+}
+
+
+@pytest.mark.parametrize("name", WORDLESS)
+def test_an_import_without_a_word_of_text_is_refused_in_one_sentence(terminal: Terminal, name: str) -> None:
+    write_lines(terminal.work / name, *WORDLESS[name])
+
+    done = terminal.run("import", name)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"{name}: looks like ")
+    assert done.stderr.endswith("Nothing was imported.\n")
+    assert done.stderr.count("\n") == 1
+    assert not list(terminal.folder.glob("*.jsonl"))
+    assert not list(terminal.folder.glob("*.json"))
+
+
+def test_what_is_of_an_unknown_kind_is_told(terminal: Terminal) -> None:
+    write_lines(
+        terminal.work / "r.jsonl",
+        codex("session_meta", id="t1"),
+        item_text("user", "q"),
+        codex("event_msg", type="hologram", message="Land ahead."),
+    )
+
+    done = terminal.run("import", "r.jsonl")
+
+    assert done.returncode == 0
+    assert "Of an unknown kind, their texts taken in as notes: event: hologram (1)" in done.stderr
+    assert "Land ahead." in terminal.run("search", "land").stdout
