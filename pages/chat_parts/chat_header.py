@@ -16,7 +16,7 @@ from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View, number
 from sessions_lib import messages
 from sessions_lib.errors import SessionError
-from sessions_lib.messages import tool_calls, usage
+from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store.session import Session
 
 SHORTCUTS = (
@@ -168,7 +168,7 @@ def _facts(session: Session) -> str:
 def _context(stored: list[dict[str, Any]], settings: dict[str, Any]) -> str:
     """How much of the model's context the next request fills, where both numbers are known."""
     limit = settings.get("context_tokens")
-    last = next((found for message in reversed(stored) if (found := usage.last_call(message))), None)
+    last = next((found for message in reversed(stored) if (found := model_calls.last(message))), None)
     if not isinstance(limit, int) or limit <= 0 or last is None or last.total is None:
         return ""
     return f"context {round(100 * last.total / limit)}% full ({last.total:,} of {limit:,})"

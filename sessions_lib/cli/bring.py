@@ -171,11 +171,19 @@ def _print_total(done: list[Progress], dry_run: bool) -> None:
 
 
 def _print_tokens(done: list[Progress]) -> None:
-    from sessions_lib.importers.claude import usage
+    from sessions_lib.importers.claude import usage as claude_usage
+    from sessions_lib.messages import usage
 
     read = [step.source for step in done if step.result and step.result.report.format == "claude-code"]
-    tokens = usage.totals(path for path in read if path.suffix == ".jsonl")
+    answered = claude_usage.answers(path for path in read if path.suffix == ".jsonl")
+    tokens = usage.total(answered)
     if tokens.reported:
         answers = printing.count(tokens.reported, "answer")
         spent = f"{printing.number(tokens.input)} in, {printing.number(tokens.output)} out"
         printing.talk(f"Claude Code reports {printing.number(tokens.total)} tokens in {answers}: {spent}.")
+        models = claude_usage.by_model(answered)
+        if len(models) > 1:
+            listed = ", ".join(
+                f"{name or 'unknown model'} {printing.number(one.total)}" for name, one in models.items()
+            )
+            printing.talk(printing.line(f"By model: {listed}.", 1000))

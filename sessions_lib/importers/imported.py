@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from sessions_lib import times
-from sessions_lib.messages import usage
+from sessions_lib.messages import model_calls, usage
 from sessions_lib.messages.content import Message
 
 SUB_AGENT = "sub-agent"  # the tag of sub-agents' sessions, to tell them from what a person asked
@@ -149,7 +149,7 @@ def fill_times(messages: list[Message], start: str | None) -> None:
 
 
 _OTHER_COUNTS = frozenset(
-    {"prompt_tokens", "completion_tokens", "total_tokens", "totalTokens", "output_tokens_details"}
+    {"prompt_tokens", "completion_tokens", "total_tokens", "totalTokens", "output_tokens_details", "model_calls"}
     | {"completion_tokens_details", "reasoning_output_tokens"}
 )
 
@@ -162,51 +162,64 @@ def _anthropic(reported: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not 0 <= min(sent, written, read, output) <= max(sent, written, read, output) < 10**15:
         return None
+    if reported.get("iterations"):
+        return None
     sent += written + read
-    return {
+    details = {"cached_tokens": read, "cache_write_tokens": written}
+    kept = reported.get("cache_creation")
+    if written and type(kept) is dict and type(hour := kept.get("ephemeral_1h_input_tokens")) is int:
+        details["cache_write_1h_tokens"] = hour
+    converted = {
         "prompt_tokens": sent,
         "completion_tokens": output,
         "total_tokens": sent + output,
-        "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
+        "prompt_tokens_details": details,
     }
+    return {**converted, "service_tier": tier} if (tier := model_calls.unusual_tier(reported)) else converted
 
 
-def chat_usage(reported: Any) -> dict[str, Any] | None:
+def chat_usage(reported: Any, advisor: str = "") -> dict[str, Any] | None:
     """Tokens in OpenAI's meaning: everything sent (cached and cache writes inside) and everything generated.
 
-    ``None`` if nothing usable was reported; a number that was not reported is left out, never 0.
+    ``None`` if nothing usable was reported; a number that was not reported is left out, never 0. Where several calls of
+    models were reported, they are listed (see ``usage``); ``advisor`` is the model of those that name none.
 
     >>> chat_usage({"input_tokens": 4, "cache_creation_input_tokens": 15000, "output_tokens": 120})["prompt_tokens"]
     15004
     """
-    if isinstance(reported, dict) and (quick := _anthropic(reported)) is not None:
-        return quick
-    found = usage.parse(reported)
-    if found is None:
+    if not isinstance(reported, dict):
         return None
-    converted: dict[str, Any] = {}
-    if found.input is not None:
-        converted["prompt_tokens"] = found.input
-    if found.output is not None:
-        converted["completion_tokens"] = found.output
-    if found.total is not None:
-        converted["total_tokens"] = found.total
-    details = {}
-    if found.cached is not None:
-        details["cached_tokens"] = found.cached
-    written = reported.get("cache_creation_input_tokens", reported.get("cacheWrite"))
-    if isinstance(written, int) and not isinstance(written, bool):
-        details["cache_write_tokens"] = written
-    if details:
-        converted["prompt_tokens_details"] = details
-    if found.reasoning is not None:
-        converted["completion_tokens_details"] = {"reasoning_tokens": found.reasoning}
-    return converted
+    if (quick := _anthropic(reported)) is not None:
+        return quick
+    called = model_calls.of({"role": "assistant", "usage": {usage.MODEL_CALLS: _calls(reported, advisor)}})
+    return model_calls.as_usage(called)
 
 
-def set_usage(message: Message, reported: Any) -> None:
+def _calls(reported: dict[str, Any], advisor: str) -> list[Any]:
+    """The calls that one report is about: Anthropic's ``iterations``, else the report is one.
+
+    Its own model's iterations are inside the numbers at the top (and are one call where they do not add up to them);
+    those of an advisor, or a compaction on the way, are beside them.
+    """
+    listed = reported.get("iterations")
+    if not isinstance(listed, list) or not any(isinstance(one, dict) for one in listed):
+        return list(reported.get(usage.MODEL_CALLS) or [reported])
+    told = [one for one in listed if isinstance(one, dict)]
+    own = [one for one in told if one.get("type", "message") == "message"]
+    top, parts = usage.counts(reported), usage.counts({usage.MODEL_CALLS: own})
+    is_split = parts is not None and (top is None or (parts[4] or 0) >= (top[4] or 0))
+    calls = [] if is_split else [{key: value for key, value in reported.items() if key != "iterations"}]
+    for one in told:
+        if one.get("type", "message") != "message":
+            calls.append({"model": advisor if one.get("type") == "advisor_message" else "", **one})
+        elif is_split:
+            calls.append({"service_tier": reported.get("service_tier"), **one, "model": ""})
+    return calls
+
+
+def set_usage(message: Message, reported: Any, advisor: str = "") -> None:
     """Put ``reported`` on ``message``: converted under ``usage``, as it was under ``usage_reported``."""
-    converted = chat_usage(reported)
+    converted = chat_usage(reported, advisor)
     if converted is not None:
         message["usage"] = converted
         message["usage_reported"] = reported

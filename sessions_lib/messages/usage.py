@@ -16,12 +16,7 @@
 * Ollama: ``prompt_eval_count``, ``eval_count``. Any of these names in camelCase, as Bedrock and the AI SDK write them.
 * Pi: ``input`` + ``cacheWrite`` + ``cacheRead`` (the last one is the cached part), ``output``.
 
-**A usage is a list of model calls.** Most answers took one call, of the message's own model, and their usage says no
-more. Where an answer took several (an advisor of another model, a compaction on the way), ``usage`` also holds
-``model_calls``: one dict a call, each in the names above with its own ``model``, together all that was spent. The
-numbers beside the list are their sums, for readers that do not know it. What a price depends on stands in a call too:
-``prompt_tokens_details`` has ``cache_write_tokens`` (part of the input) and ``cache_write_1h_tokens`` (the part of the
-writes that was kept for an hour), ``service_tier`` what the provider called the tier, where it was not the usual one.
+Where an answer took several calls of models (``model_calls``), its usage is their sum.
 
 Does not estimate: what nobody reported is unknown.
 """
@@ -47,7 +42,6 @@ _OTHER_NAMES = {
 }
 SUMS = ("input", "cached", "output", "reasoning", "total")
 MODEL_CALLS = "model_calls"
-USUAL_TIERS = ("standard", "default", "auto")
 
 Counts = tuple[int | None, int | None, int | None, int | None, int | None]
 
@@ -68,22 +62,6 @@ class Usage:
     output: int | None = None
     reasoning: int | None = None
     total: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCall:
-    """One call of a model: what it took, and what a price depends on.
-
-    ``model`` is ``""`` where nobody said which. ``written`` are those tokens of the input that went into the cache,
-    ``written_1h`` those of them that stay there for an hour; ``tier`` is the provider's name for an unusual service
-    tier (``batch``, ``priority``), else ``""``.
-    """
-
-    model: str
-    tokens: Usage
-    written: int | None = None
-    written_1h: int | None = None
-    tier: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +103,8 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < _TOO_MANY else None
 
 
-def _first(usage: Mapping[str, Any], *paths: str) -> int | None:
+def first_of(usage: Mapping[str, Any], *paths: str) -> int | None:
+    """The first count that is known under one of ``paths`` (keys joined by dots)."""
     for path in paths:
         value: Any = usage.get(path)
         if value is None and "." in path:
@@ -173,82 +152,26 @@ def counts(usage: Any) -> Counts | None:
         ):
             whole = sent + output
             return sent, cached, output, reasoning, whole if total is None or total < whole else total
-    if MODEL_CALLS in usage and (calls := _listed(usage)):
-        return _sum(counts for _, _, counts in calls)
+    if MODEL_CALLS in usage and (calls := listed(usage)):
+        return summed(known for _, _, known in calls)
     return _any_counts(usage)
 
 
-def _listed(usage: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Counts]]:
+def listed(usage: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], Counts]]:
     """The calls in the list of ``usage``: model, as reported, counts; what is no call in it is left out."""
-    listed = usage.get(MODEL_CALLS)
+    calls = usage.get(MODEL_CALLS)
     found: list[tuple[str, Mapping[str, Any], Counts]] = []
-    for call in listed if isinstance(listed, list) else ():
+    for call in calls if isinstance(calls, list) else ():
         if isinstance(call, dict) and (known := counts(call)) is not None:
             model = call.get("model")
             found.append((model if isinstance(model, str) else "", call, known))
     return found
 
 
-def _sum(found: Iterable[Counts]) -> Counts:
+def summed(found: Iterable[Counts]) -> Counts:
+    """The sum of some counts; of what none of them knows, ``None``."""
     sent, cached, output, reasoning, whole = (add(*column) for column in zip(*found, strict=True))
     return sent, cached, output, reasoning, whole
-
-
-def by_model(usage: Any, model: str) -> list[tuple[str, Counts]]:
-    """What each model took of ``usage``, the message's own ``model`` first if it took any; empty if unknown.
-
-    >>> by_model({"prompt_tokens": 5, "completion_tokens": 2}, "m")
-    [('m', (5, None, 2, None, 7))]
-    """
-    if not isinstance(usage, dict) or MODEL_CALLS not in usage or not (listed := _listed(usage)):
-        found = counts(usage)
-        return [] if found is None else [(model, found)]
-    sums: dict[str, list[Counts]] = {}
-    for name, _, known in sorted(listed, key=lambda call: (call[0] or model) != model):
-        sums.setdefault(name or model, []).append(known)
-    return [(name, _sum(taken)) for name, taken in sums.items()]
-
-
-def model_calls(message: Mapping[str, Any]) -> list[ModelCall]:
-    """The calls of models that ``message`` took, in order; empty where it reports nothing usable."""
-    reported, model = message.get("usage"), message.get("model")
-    if message.get("role") != "assistant" or not isinstance(reported, dict):
-        return []
-    own = model if isinstance(model, str) else ""
-    listed = _listed(reported)
-    known = None if listed else counts(reported)
-    if known is not None:
-        listed.append(("", reported, known))
-    return [_call(name or own, call, taken) for name, call, taken in listed]
-
-
-def last_call(message: Mapping[str, Any]) -> Usage | None:
-    """The last call of the model that ``message`` names: its input is how long the conversation was by then.
-
-    ``None`` where no input is known: the rest of an answer that was imported in parts has only an output.
-    """
-    called = [call for call in model_calls(message) if call.tokens.input is not None]
-    own = [call for call in called if call.model == (message.get("model") or "")]
-    return (own or called)[-1].tokens if called else None
-
-
-def _call(model: str, reported: Mapping[str, Any], known: Counts) -> ModelCall:
-    spelled = _spelled(reported)
-    written = _first(
-        spelled,
-        "prompt_tokens_details.cache_write_tokens",
-        "input_tokens_details.cache_write_tokens",
-        "cache_creation_input_tokens",
-        "cacheWrite",
-    )
-    hour = _first(spelled, "prompt_tokens_details.cache_write_1h_tokens", "cache_creation.ephemeral_1h_input_tokens")
-    return ModelCall(model, Usage(*known), written, hour, unusual_tier(reported))
-
-
-def unusual_tier(reported: Mapping[str, Any]) -> str:
-    """The service tier that ``reported`` names, ``""`` for the usual one."""
-    tier = reported.get("service_tier")
-    return tier if isinstance(tier, str) and tier not in USUAL_TIERS else ""
 
 
 def fuller(first: Mapping[str, Any] | None, second: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,7 +207,7 @@ def _name(key: str) -> str:
     return _OTHER_NAMES.get(name, name)
 
 
-def _spelled(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+def spelled(usage: Mapping[str, Any]) -> Mapping[str, Any]:
     """``usage`` with the names of the providers whose numbers mean the same: Gemini, Ollama, Bedrock, AI SDK."""
     found: dict[str, Any] = {}
     for key, value in usage.items():
@@ -298,20 +221,20 @@ def _spelled(usage: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
-    usage = _spelled(usage)
-    read, written = _first(usage, "cache_read_input_tokens", "cacheRead"), None
-    sent = _first(usage, "prompt_tokens")  # several proxies add Anthropic's cache counts to it: they are inside
+    usage = spelled(usage)
+    read, written = first_of(usage, "cache_read_input_tokens", "cacheRead"), None
+    sent = first_of(usage, "prompt_tokens")  # several proxies add Anthropic's cache counts to it: they are inside
     if sent is not None:
         pass
     elif read is not None or "cache_creation_input_tokens" in usage or "cacheWrite" in usage:
-        written = _first(usage, "cache_creation_input_tokens", "cacheWrite")
-        sent = add(_first(usage, "input_tokens", "input"), read, written)
+        written = first_of(usage, "cache_creation_input_tokens", "cacheWrite")
+        sent = add(first_of(usage, "input_tokens", "input"), read, written)
     else:
-        sent = _first(usage, "input_tokens", "input")
+        sent = first_of(usage, "input_tokens", "input")
     cached = (
         read
         if read is not None
-        else _first(
+        else first_of(
             usage,
             "prompt_tokens_details.cached_tokens",
             "input_tokens_details.cached_tokens",
@@ -319,14 +242,14 @@ def _any_counts(usage: Mapping[str, Any]) -> Counts | None:
             "prompt_cache_hit_tokens",
         )
     )
-    output = _first(usage, "completion_tokens", "output_tokens", "output")
-    reasoning = _first(
+    output = first_of(usage, "completion_tokens", "output_tokens", "output")
+    reasoning = first_of(
         usage,
         "completion_tokens_details.reasoning_output_tokens",
         "output_tokens_details.reasoning_output_tokens",
         "reasoning_output_tokens",
     )
-    total, whole = _first(usage, "total_tokens"), add(sent, output)
+    total, whole = first_of(usage, "total_tokens"), add(sent, output)
     if total is None or (whole is not None and total < whole):  # a total below its own parts is none
         total = whole
     return None if total is None else (sent, cached, output, reasoning, total)
@@ -347,4 +270,4 @@ def total(messages: Iterable[Mapping[str, Any]]) -> Totals:
                 known.append(found)
     if not known:
         return Totals(answers=answers)
-    return Totals(*_sum(known), reported=len(known), answers=answers)
+    return Totals(*summed(known), reported=len(known), answers=answers)

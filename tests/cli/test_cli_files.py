@@ -163,9 +163,13 @@ def test_what_cannot_be_imported_is_named_and_leaves_no_session(terminal: Termin
 def test_a_dry_run_says_what_claude_code_spent(terminal: Terminal) -> None:
     asked = claude("user", "u", None, "hello")
     answer = claude("assistant", "a", "u", text("hi"), usage=spent(1_000, 234, read=500))
+    advice = {"iterations": [{"type": "advisor_message", "model": "m-2", **spent(2_000, 100)}]}
+    advised = claude("assistant", "b", "a", text("hi"), usage={**spent(10, 5), **advice})
     write(terminal.work / "in" / "s1.jsonl", asked, answer)
+    write(terminal.work / "advised" / "s2.jsonl", asked, answer, advised)
 
     assert "1,734 tokens in 1 answer: 1,500 in, 234 out" in terminal.run("import", "in", "--dry-run").stderr
+    assert "By model: m-2 2,100, m-1 1,749." in terminal.run("import", "advised", "--dry-run").stderr
     assert "Claude Code reports" not in terminal.run("import", "in").stderr
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sessions_lib.importers.imported import ImportReport, as_call, set_usage
-from sessions_lib.messages import content, encoding
+from sessions_lib.importers.imported import ImportReport, as_call, set_usage, word
+from sessions_lib.messages import content, encoding, usage
 from sessions_lib.messages.content import Message
 
 FINISH_REASONS = {
@@ -105,19 +105,16 @@ def arguments(given: Any) -> str:
     return given if isinstance(given, str) else encoding.encode({} if given is None else given).decode()
 
 
-def output_tokens(reported: Mapping[str, Any]) -> float:
-    """The tokens an answer's line reports; of several lines of one answer, the largest number is the answer's."""
-    count = reported.get("output_tokens")
-    return count if isinstance(count, int | float) else -1
-
-
 class Answer:
     """One answer put together from its lines; ``message`` is the message, filled as they come.
 
     The names of its calls are put into ``call_names``.
     """
 
-    __slots__ = ("_call_names", "_calls", "_others", "_reported", "_stop", "_texts", "_thoughts", "_uuids", "message")
+    __slots__ = (
+        *("_advisor", "_call_names", "_calls", "_others", "_reported", "_stop", "_texts", "_thoughts", "_uuids"),
+        "message",
+    )
 
     def __init__(self, message: Message, call_names: dict[str, str]) -> None:
         self.message = message
@@ -128,6 +125,7 @@ class Answer:
         self._others: list[Any] = []
         self._stop: str | None = None
         self._reported: dict[str, Any] | None = None
+        self._advisor = ""
         self._uuids: list[str] = []
 
     def add(self, record: Mapping[str, Any], blocks: list[Any]) -> None:
@@ -139,9 +137,10 @@ class Answer:
         if isinstance(model, str) and model not in _PLACEHOLDER_MODELS:
             self.message["model"] = model
         reported = told.get("usage")
-        is_told = isinstance(reported, dict) and model != "<synthetic>"
-        if is_told and (self._reported is None or output_tokens(reported) >= output_tokens(self._reported)):
-            self._reported = reported
+        if isinstance(reported, dict) and model != "<synthetic>" and reported != self._reported:
+            # Lines report what was known when they were written: a part, the whole, or zeros.
+            self._reported = usage.fuller(self._reported, reported)
+        self._advisor = word(record.get("advisorModel")) or self._advisor
         uuid = record.get("uuid")
         if isinstance(uuid, str):
             if uuid in self._uuids:
@@ -158,9 +157,10 @@ class Answer:
                 self._texts.append(text)
         elif kind == "tool_use":
             call_id, name = content.as_text(block.get("id")), content.as_text(block.get("name"))
-            if not self._calls or not call_id or all(call["id"] != call_id for call in self._calls):
+            call = as_call(call_id, name, arguments(block.get("input")))
+            if call not in self._calls or not call_id:  # ids repeat: another call may have the same one
                 self._call_names[call_id] = name
-                self._calls.append(as_call(call_id, name, arguments(block.get("input"))))
+                self._calls.append(call)
         elif kind == "thinking":
             if (thought := content.as_text(block.get("thinking"))) and thought not in self._thoughts:
                 self._thoughts.append(thought)
@@ -182,7 +182,7 @@ class Answer:
         if reason is not None:
             message["finish_reason"] = reason
         if self._reported is not None:
-            set_usage(message, self._reported)
+            set_usage(message, self._reported, self._advisor)
         if self._others:
             message["source"] = {**message.get("source", {}), "blocks": self._others}
             for block in self._others:

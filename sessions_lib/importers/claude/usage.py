@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from sessions_lib.errors import SessionError
-from sessions_lib.importers.claude.blocks import output_tokens
-from sessions_lib.importers.imported import chat_usage
-from sessions_lib.messages import encoding, usage
+from sessions_lib.importers.imported import chat_usage, word
+from sessions_lib.messages import encoding, model_calls, usage
+from sessions_lib.messages.content import Message
 from sessions_lib.store.folder import disk, jsonl
 
 
@@ -32,7 +33,20 @@ class _Record(msgspec.Struct, gc=False):
     type: Any = None
     uuid: Any = None
     isApiErrorMessage: Any = None  # as the files spell it
+    advisorModel: Any = None
     message: _Told | None = None
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the lines of one answer told so far."""
+
+    model: str = ""
+    advisor: str = ""
+    reported: dict[str, Any] | None = None
+
+    def message(self) -> Message:
+        return {"role": "assistant", "model": self.model, "usage": chat_usage(self.reported, self.advisor)}
 
 
 _decoder = msgspec.json.Decoder(_Record)
@@ -40,7 +54,22 @@ _decoder = msgspec.json.Decoder(_Record)
 
 def totals(paths: Iterable[Path]) -> usage.Totals:
     """The sums over the answers of models in the JSONL files ``paths``; a file that cannot be read has none."""
-    found: dict[str, dict[str, Any] | None] = {}
+    return usage.total(answers(paths))
+
+
+def by_model(answered: Iterable[Message]) -> dict[str, usage.Usage]:
+    """What each model took in the ``answers`` of some files, the most tokens first; an advisor's are its own."""
+    taken: dict[str, list[usage.Counts]] = {}
+    for answer in answered:
+        for model, counts in model_calls.by_model(answer["usage"], answer["model"]):
+            taken.setdefault(model, []).append(counts)
+    found = {model: usage.Usage(*usage.summed(counts)) for model, counts in taken.items()}
+    return dict(sorted(found.items(), key=lambda one: -(one[1].total or 0)))
+
+
+def answers(paths: Iterable[Path]) -> list[Message]:
+    """The answers in the JSONL files ``paths``, each once: their models and usage alone."""
+    found: dict[str, _Answer] = {}
     with encoding.without_gc():
         for path in paths:
             try:
@@ -48,19 +77,21 @@ def totals(paths: Iterable[Path]) -> usage.Totals:
                     _take(found, record)
             except (OSError, SessionError):
                 continue
-        return usage.total({"role": "assistant", "usage": told and chat_usage(told)} for told in found.values())
+        return [answer.message() for answer in found.values()]
 
 
-def _take(found: dict[str, dict[str, Any] | None], record: _Record) -> None:
+def _take(found: dict[str, _Answer], record: _Record) -> None:
     told = record.message
     if record.type != "assistant" or told is None or record.isApiErrorMessage or told.model == "<synthetic>":
         return
     key = told.id if isinstance(told.id, str) and told.id else f"uuid {record.uuid}"
-    before = found.get(key)
-    if not isinstance(told.usage, dict):
-        found.setdefault(key, None)
-    elif before is None or output_tokens(told.usage) >= output_tokens(before):
-        found[key] = told.usage
+    answer = found.get(key)
+    if answer is None:
+        answer = found[key] = _Answer()
+    answer.model = word(told.model) or answer.model
+    answer.advisor = word(record.advisorModel) or answer.advisor
+    if isinstance(told.usage, dict) and told.usage != answer.reported:
+        answer.reported = usage.fuller(answer.reported, told.usage)
 
 
 def _records(path: Path) -> Iterator[_Record]:
@@ -88,4 +119,5 @@ def _one_by_one(block: bytes) -> Iterator[_Record]:
         told = record.get("message") if isinstance(record, dict) else None
         if isinstance(record, dict) and isinstance(told, dict):
             kept = _Told(told.get("id"), told.get("model"), told.get("usage"))
-            yield _Record(record.get("type"), record.get("uuid"), record.get("isApiErrorMessage"), kept)
+            told_apart = (record.get("isApiErrorMessage"), record.get("advisorModel"))
+            yield _Record(record.get("type"), record.get("uuid"), *told_apart, kept)

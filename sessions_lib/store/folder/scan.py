@@ -24,7 +24,7 @@ from typing import Any
 
 from sessions_lib import messages, names, query, text
 from sessions_lib.errors import SessionError, StorageError
-from sessions_lib.messages import content, usage
+from sessions_lib.messages import content, model_calls, usage
 from sessions_lib.messages import tool_calls as calls
 from sessions_lib.query import Query
 from sessions_lib.store import records
@@ -86,7 +86,7 @@ def _models(message: Mapping[str, Any]) -> list[str]:
     if message.get("role") != "assistant":
         return []
     own = message["model"] if isinstance(message.get("model"), str) else ""
-    return list(filter(None, (own, *(name for name, _ in usage.by_model(message.get("usage"), own)))))
+    return list(filter(None, (own, *(name for name, _ in model_calls.by_model(message.get("usage"), own)))))
 
 
 def unreadable(error: OSError | SessionError) -> str:

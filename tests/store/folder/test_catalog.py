@@ -20,7 +20,7 @@ import pandas as pd
 import pytest
 
 from sessions_lib import SessionManager, messages, query, stats
-from sessions_lib.messages import tool_calls, usage
+from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store import records
 from sessions_lib.store.folder import message_heads, scan
 from sessions_lib.store.folder.index import catalog, fulltext, schema
@@ -130,7 +130,7 @@ def plain_by_model(folder: Path) -> dict[str, int | None]:
     for message in each_once(folder).values():
         if message["role"] == "assistant":
             spent.setdefault(message.get("model") or stats.NO_MODEL)
-        for one in usage.model_calls(message):
+        for one in model_calls.of(message):
             name = one.model or stats.NO_MODEL
             spent[name] = usage.add(spent.get(name), one.tokens.total)
     return spent

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_lib import names, times
-from sessions_lib.messages import content, usage
+from sessions_lib.messages import content, model_calls, usage
 from sessions_lib.store.folder import message_heads
 from sessions_lib.store.folder.message_heads import Chunk, Head
 
@@ -166,7 +166,7 @@ class Fold:
 
     def _spent(self, reported: dict[str, Any], model: str) -> dict[str, usage.Counts]:
         """What each model took of an answer; they are models of the session, too."""
-        spent = dict(usage.by_model(reported, model))
+        spent = dict(model_calls.by_model(reported, model))
         self._models.update(dict.fromkeys(filter(None, spent)))
         return spent
 
@@ -337,7 +337,7 @@ def _add(sums: Sums, role: str, tokens: usage.Counts | None, made: int, error: i
 
 def _context(head: Head, model: str) -> int | None:
     """How long the conversation was at the answer's end: the input of its own model's last call."""
-    found = usage.last_call({"role": head.role, "model": model, "usage": head.usage})
+    found = model_calls.last({"role": head.role, "model": model, "usage": head.usage})
     return found.input if found else None
 
 
