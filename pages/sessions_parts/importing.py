@@ -18,7 +18,7 @@ from pages.sessions_parts.import_run import ImportRun
 from pages.shared import folder
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import importers, names
-from sessions_lib.importers import Progress
+from sessions_lib.importers import ImportResult
 from sessions_lib.text import visible
 
 _OPEN = "import_open"
@@ -157,15 +157,11 @@ def _draw_report(run: ImportRun) -> None:
     )
     if gone := sum(result.left_deleted for result in results):
         st.caption(f"{gone:,} that you deleted before stay deleted. To bring them back, import again and say so.")
-    shown = sorted(report, key=lambda step: step.error is None)[:_SHOWN]
+    rows = [(refusal.path.name, refusal.text, "") for refusal in importers.refusals(report)]
+    rows += [(step.source.name, _said(step.result), _left_out(step.result)) for step in report if step.result]
+    shown = [tuple(map(visible, row)) for row in rows[:_SHOWN]]
     st.dataframe(
-        pd.DataFrame(
-            {
-                "File": [visible(step.source.name) for step in shown],
-                "Result": [visible(_said(step)) for step in shown],
-                "Left out": [visible(_left_out(step)) for step in shown],
-            }
-        ),
+        pd.DataFrame(shown, columns=["File", "Result", "Left out"]),
         hide_index=True,
         key="import_report_table",
         height="content" if len(shown) <= 10 else 360,
@@ -178,19 +174,15 @@ def _draw_report(run: ImportRun) -> None:
         st.button("Import more", key="import_more", on_click=_open)
 
 
-def _said(step: Progress) -> str:
-    if step.error is not None:
-        return str(step.error)
-    if step.result is None or step.result.is_unchanged:
+def _said(result: ImportResult) -> str:
+    if result.is_unchanged:
         return "imported before, not changed since"
-    return f"{step.result.report.format}: {step.result.summary}"
+    return f"{result.report.format}: {result.summary}"
 
 
-def _left_out(step: Progress) -> str:
+def _left_out(result: ImportResult) -> str:
     """What of the file is not in a session: damaged lines, records that are no conversation, warnings."""
-    if step.result is None:
-        return ""
-    report = step.result.report
+    report = result.report
     damaged = sum(map(len, report.damaged.values()))
     said = [f"{damaged} damaged line{'s' * (damaged != 1)}"] if damaged else []
     said += [f"{count} × {kind} (unknown kind, taken in)" for kind, count in report.unknown.most_common(3)]

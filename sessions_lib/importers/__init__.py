@@ -9,7 +9,8 @@
   Stop iterating and nothing more is imported; import again and it goes on where it stopped, killed or stopped.
 * ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
 * A file without a word of text in it is refused, and nothing of it stored.
-* ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up.
+* ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up, and
+  ``refusals`` says what could not be imported.
 
 One file a format: ``claude``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
 exports too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
@@ -26,7 +27,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from sessions_lib.errors import ImportRefused, SessionError, StorageError
@@ -37,9 +37,11 @@ from sessions_lib.importers.adding.writing import Outcome, put
 from sessions_lib.importers.chatgpt import reader as chatgpt
 from sessions_lib.importers.claude import reader as claude
 from sessions_lib.importers.codex import reader as codex
+from sessions_lib.importers.finding import Refused, find
 from sessions_lib.importers.imported import Imported, ImportReport
+from sessions_lib.importers.progress import ImportResult, Progress, Refusal, refusals
 from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
-from sessions_lib.importers.source import Records, Source, find, load
+from sessions_lib.importers.source import Records, Source, load
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.manager import SessionManager
@@ -51,10 +53,12 @@ __all__ = [
     "Imported",
     "Outcome",
     "Progress",
+    "Refusal",
     "format_name",
     "import_paths",
     "places",
     "read",
+    "refusals",
     "total_of",
 ]
 
@@ -73,52 +77,6 @@ _READERS: dict[str, Callable[[Source, Records, ImportReport], list[Imported]]] =
 _CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm"})
 # What a source that is not what it looked like can raise inside a reader; each is told as a refusal of that file.
 _MISREAD = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError, OSError, zlib.error)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportResult:
-    """What became of one file: its report, and an ``Outcome`` for each of its conversations."""
-
-    report: ImportReport
-    outcomes: list[Outcome] = field(default_factory=list)
-    is_unchanged: bool = False
-    left_deleted: int = 0  # sessions that were deleted here before, and stay so
-
-    @property
-    def added_sessions(self) -> int:
-        """How many sessions were made, or came back from the trash."""
-        return sum(outcome.change in ("new", "parted", "restored") for outcome in self.outcomes)
-
-    @property
-    def added_messages(self) -> int:
-        """How many messages were written."""
-        return sum(outcome.added for outcome in self.outcomes)
-
-    @property
-    def summary(self) -> str:
-        """One line: ``2 sessions, 31 messages``; what is new, or that nothing is, and what stays deleted."""
-        grown = sum(outcome.change == "grown" for outcome in self.outcomes)
-        made, added = self.added_sessions, self.added_messages
-        parts = [f"{made} session{'' if made == 1 else 's'}"] if made else []
-        parts += [f"{grown} grown"] if grown else []
-        parts += [f"{added} message{'' if added == 1 else 's'}"] if added else []
-        gone = [f"{self.left_deleted} deleted before"] if self.left_deleted else []
-        return ", ".join([*(parts or ["nothing new"]), *gone])
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One file of an import is done: ``done`` of ``total``; either ``result`` or ``error``.
-
-    ``was_named`` is true if a person named the file, false if it was found in a folder or zip.
-    """
-
-    done: int
-    total: int
-    source: Path
-    was_named: bool
-    result: ImportResult | None = None
-    error: SessionError | None = None
 
 
 def format_name(text: str) -> str:
@@ -143,10 +101,10 @@ def read(path: str | Path, format: str | None = None) -> tuple[list[Imported], I
     ``format`` forces one of ``FORMATS``; without it the content decides.
     """
     sources = list(find([Path(path)]))
-    if len(sources) == 1 and isinstance(sources[0], ImportRefused):
-        raise sources[0]
     if len(sources) == 1 and isinstance(sources[0], Source):
         return _read(sources[0], format_name(format) if format else None)
+    if all(isinstance(source, Refused) for source in sources):
+        raise next(source.error for source in sources if isinstance(source, Refused))
     found: list[Imported] = []
     report = ImportReport()
     for source in sources:
@@ -222,20 +180,20 @@ def import_paths(
 
 
 def _step(
-    store: Store, source: Source | ImportRefused, forced: str | None, done: int, total: int, *, again: bool
+    store: Store, source: Source | Refused, forced: str | None, done: int, total: int, *, again: bool
 ) -> Progress:
-    if isinstance(source, ImportRefused):
-        return Progress(done, total, source.path, True, error=source)
+    if isinstance(source, Refused):
+        return Progress(done, total, source.error.path, source.found_in, error=source.error)
     try:
         with encoding.without_gc():
             result = _import_one(store, source, forced, again=again)
     except StorageError as error:
         if error.path == source.label:  # the source could not be read; else nothing more can be written
-            return Progress(done, total, source.label, source.asked, error=error)
+            return Progress(done, total, source.label, source.found_in, error=error)
         raise
     except SessionError as error:
-        return Progress(done, total, source.label, source.asked, error=error)
-    return Progress(done, total, source.label, source.asked, result=result)
+        return Progress(done, total, source.label, source.found_in, error=error)
+    return Progress(done, total, source.label, source.found_in, result=result)
 
 
 def _import_one(store: Store, source: Source, forced: str | None, *, again: bool) -> ImportResult:

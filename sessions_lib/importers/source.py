@@ -1,7 +1,8 @@
 """A file to import, on disk or inside a zip, opened and cut into records.
 
-JSON Lines and whole JSON documents are told apart by content. Each line is parsed once. A byte-order mark, lone
-surrogates, NaN, blank lines and two objects glued on one line are read; what cannot be read is reported by line.
+JSON Lines, whole JSON documents and objects printed over several lines are told apart by content. Each line is parsed
+once. A byte-order mark, lone surrogates, NaN, blank lines and two objects glued on one line are
+read; what cannot be read is reported by line. Nothing is read without a bound.
 
 Does not know what the records mean.
 """
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import stat
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,22 +21,27 @@ from typing import Any, BinaryIO
 import msgspec
 
 from sessions_lib.errors import ImportRefused, StorageError
-from sessions_lib.messages import clean, encoding
+from sessions_lib.importers import zips
+from sessions_lib.messages import clean, content, encoding
 from sessions_lib.store.folder import jsonl
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _BLOCK = 1 << 20
 _HOPELESS_LINES = 200  # this many lines without one JSON object: not JSON Lines, the rest is not read
+_MAX_LINE = 256_000_000  # bytes; a longer line is told, and not read
+_MAX_DOCUMENT = 1_000_000_000  # bytes of a file that is one JSON value, which is read at once
+_MAX_METADATA = 16_000_000
+_MARK = b"\xef\xbb\xbf"
 SQLITE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file, or ``member`` of the zip ``path``; ``asked`` is true if a person named the file itself."""
+    """A file, or ``member`` of the zip ``path``; ``found_in`` is what a person named, if it is not the file itself."""
 
     path: Path
     member: str | None = None
-    asked: bool = True
+    found_in: Path | None = None
 
     @property
     def name(self) -> str:
@@ -47,13 +54,15 @@ class Source:
         return self.path / self.member if self.member else self.path
 
     def open(self) -> BinaryIO:
-        """The file's bytes; ``StorageError`` if they cannot be read."""
+        """The file's bytes; ``StorageError`` if they cannot be read, are too many, or it is no regular file."""
         try:
             if self.member is None:
-                return self.path.open("rb")
+                return _open_regular(self.path)
             with zipfile.ZipFile(self.path) as archive:
-                return io.BytesIO(archive.read(self.member))
-        except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, KeyError) as error:
+                return io.BytesIO(zips.read(archive, self.member))
+        except zips.TooLarge as error:
+            raise StorageError(self.label, str(error), "Unpack it yourself, and import the file.") from error
+        except zips.ERRORS as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise StorageError(self.label, f"cannot be read ({reason})", "Check the file and try again.") from error
 
@@ -69,13 +78,25 @@ class Source:
     def _beside(self, suffix: str) -> bytes | None:
         stem = self.name.rsplit(".", 1)[0]
         if self.member is None:
-            other = self.path.with_name(stem + suffix)
-            return other.read_bytes() if other.is_file() else None
-        folder = self.member.rpartition("/")[0]
+            other = Source(self.path.with_name(stem + suffix))
+        else:
+            folder = self.member.rpartition("/")[0]
+            other = Source(self.path, f"{folder}/{stem}{suffix}" if folder else stem + suffix)
         try:
-            return Source(self.path, f"{folder}/{stem}{suffix}" if folder else stem + suffix).open().read()
+            with other.open() as file:
+                raw = file.read(_MAX_METADATA + 1)
         except StorageError:
             return None
+        return raw if len(raw) <= _MAX_METADATA else None
+
+
+def _open_regular(path: Path) -> BinaryIO:
+    """``path`` opened; a device or a pipe is refused, though a link to it was put there since it was looked at."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError("it is no regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 @dataclass(slots=True)
@@ -99,26 +120,21 @@ class Records:
 
 
 def load(source: Source) -> Records:
-    """All records of ``source``; never raises for what is in it, only if it cannot be read."""
+    """All records of ``source``; never raises for what is in it, only if it cannot be read or is too large."""
     with source.open() as file:
         head = file.read(4096)
         file.seek(0)
         records = Records(head=head)
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        start = head.removeprefix(_MARK).lstrip()
         if head.startswith(SQLITE) or not start:
             return records
         if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-            file = io.BytesIO(file.read().decode("utf-16", "replace").encode())
+            file = io.BytesIO(_whole(source, file).decode("utf-16", "replace").encode())
             start = file.getvalue()[:4096].lstrip()
-        if start.startswith(b"["):
-            raw = file.read()
-            if _take_document(records, raw):
-                return records
-            file = io.BytesIO(raw)
-        elif start.startswith(b"{") and not _is_whole(_first_line(file)):
+        if start.startswith(b"[") or (start.startswith(b"{") and not _is_whole(_first_line(file))):
             file.seek(0)
-            raw = file.read()
-            if _take_document(records, raw):
+            raw = _whole(source, file)
+            if _take_document(records, raw) or _take_values(records, raw):
                 return records
             file = io.BytesIO(raw)
         else:
@@ -127,23 +143,32 @@ def load(source: Source) -> Records:
     return records
 
 
+def _whole(source: Source, file: BinaryIO) -> bytes:
+    raw = file.read(_MAX_DOCUMENT + 1)
+    if len(raw) > _MAX_DOCUMENT:
+        size = file.seek(0, io.SEEK_END)
+        most = content.size_text(_MAX_DOCUMENT)
+        raise ImportRefused(source.label, f"one JSON value of {content.size_text(size)}, more than {most} are not read")
+    return raw
+
+
 def _first_line(file: BinaryIO) -> bytes:
-    for line in file:
-        if line.strip(b"\xef\xbb\xbf \t\r\n"):
+    while line := file.readline(_MAX_LINE):
+        if line.strip(_MARK + b" \t\r\n"):
             return line
     return b""
 
 
 def _is_whole(line: bytes) -> bool:
     try:
-        encoding.decode(line.strip(b"\xef\xbb\xbf \t\r\n"))
+        encoding.decode(line.strip(_MARK + b" \t\r\n"))
     except ValueError:
         return b"}{" in line  # two objects glued on the first line
     return True
 
 
 def _take_document(records: Records, raw: bytes) -> bool:
-    body = raw.removeprefix(b"\xef\xbb\xbf").strip()
+    body = raw.removeprefix(_MARK).strip()
     try:
         records.document = _decoder.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
@@ -155,10 +180,49 @@ def _take_document(records: Records, raw: bytes) -> bool:
     return True
 
 
+def _take_values(records: Records, raw: bytes) -> bool:
+    """Objects one behind the other, each over several lines, as a person prints them; false if these are none."""
+    text = raw.decode("utf-8", "replace").removeprefix("\ufeff")
+    decoder = _tolerant()
+    position, line, counted = _next(text, 0), 1, 0
+    is_spread = text[position:].partition("\n")[0].strip() == "{"
+    while position < len(text):
+        line, counted = line + text.count("\n", counted, position), position
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            if not is_spread:
+                return False  # lines, of which the first is cut
+            again = text.find("\n{", position)
+            records.damaged.append(
+                (line, "not JSON, perhaps cut off" if again > 0 else "the last object is unfinished")
+            )
+            end = again if again > 0 else len(text)
+        else:
+            is_spread = is_spread or "\n" in text[position:end]
+            if isinstance(value, list):  # a conversation as a list, and another one behind it
+                value = {"messages": value}
+            if isinstance(value, dict):
+                records.lines.append((line, clean(value)))
+            else:
+                records.odd.append(line)
+        position = _next(text, end)
+    return True
+
+
+def _next(text: str, position: int) -> int:
+    """Where the next value starts: behind blanks, and the comma that some put between objects."""
+    while position < len(text) and text[position] in " \t\r\n\0\ufeff,":
+        position += 1
+    return position
+
+
 def _take_lines(records: Records, file: BinaryIO) -> None:
     number = 1
     while block := file.read(_BLOCK):
-        block += file.readline()
+        rest = b"" if block.endswith(b"\n") else file.readline(_MAX_LINE)
+        is_too_long = len(rest) == _MAX_LINE and not rest.endswith(b"\n")
+        block = block[: block.rfind(b"\n") + 1] if is_too_long else block + rest
         ends = jsonl.line_ends(block)
         try:
             values = _decoder.decode_lines(block)
@@ -166,9 +230,16 @@ def _take_lines(records: Records, file: BinaryIO) -> None:
             values = []
         if set(map(type, values)) == {dict} and jsonl.is_one_a_line(block, ends, len(values)):
             records.lines.extend(enumerate(values, number))
-        elif not _take_each(records, block, number):
+        elif block and not _take_each(records, block, number):
             return
         number += len(ends)
+        if is_too_long:
+            records.damaged.append((number, f"a line of more than {content.size_text(_MAX_LINE)}, which is not read"))
+            if not records.lines:
+                return
+            while (more := file.readline(_BLOCK)) and not more.endswith(b"\n"):
+                pass
+            number += 1
 
 
 def _take_each(records: Records, block: bytes, number: int) -> bool:
@@ -206,7 +277,7 @@ def _take_odd_line(records: Records, number: int, line: bytes) -> None:
 
 def _values(text: str) -> tuple[list[Any], bool]:
     """The JSON values one behind the other in ``text``, and whether they are all of it."""
-    decoder = json.JSONDecoder(strict=False, parse_constant=lambda _: None)
+    decoder = _tolerant()
     values: list[Any] = []
     position = 0
     while position < len(text):
@@ -220,70 +291,5 @@ def _values(text: str) -> tuple[list[Any], bool]:
     return values, True
 
 
-_EXTENSIONS = (".jsonl", ".json", ".ndjson")
-
-
-def find(paths: list[Path]) -> Iterator[Source | ImportRefused]:
-    """The files to import in ``paths``, in order: files as they are, folders and zips searched for JSON and JSONL.
-
-    A path that is not there, or a folder or zip with nothing to import in it, is an ``ImportRefused`` among them.
-    Metadata beside a session (``.meta.json``), hidden folders inside a folder and symbolic links are left out.
-    """
-    for path in paths:
-        path = path.expanduser()
-        if path.is_dir():
-            yield from _in_folder(path)
-        elif not path.exists():
-            yield ImportRefused(path, "there is no such file or folder")
-        elif zipfile.is_zipfile(path):
-            yield from _in_zip(path)
-        else:
-            yield Source(path)
-
-
-def _in_folder(folder: Path) -> Iterator[Source | ImportRefused]:
-    found = False
-    for path in _walk(folder):
-        if path.suffix.lower() == ".zip":
-            if zipfile.is_zipfile(path):
-                found = True
-                yield from _in_zip(path)
-        elif _is_wanted(path.name):
-            found = True
-            yield Source(path, asked=False)
-    if not found:
-        yield ImportRefused(folder, "a folder without a .jsonl, .json or .zip file")
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError:
-        return
-    for path in entries:
-        if path.is_symlink():
-            continue
-        if path.is_dir():
-            if not path.name.startswith("."):
-                yield from _walk(path)
-        elif path.is_file():
-            yield path
-
-
-def _is_wanted(name: str) -> bool:
-    lower = name.lower()
-    return lower.endswith(_EXTENSIONS) and not lower.endswith(".meta.json") and not lower.startswith(".")
-
-
-def _in_zip(path: Path) -> Iterator[Source | ImportRefused]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if _is_wanted(name.rsplit("/", 1)[-1])]
-    except (OSError, zipfile.BadZipFile) as error:
-        yield ImportRefused(path, f"a zip that cannot be read ({error})")
-        return
-    if not names:
-        yield ImportRefused(path, "a zip without a .jsonl or .json file")
-    for name in names:
-        if not name.startswith("__MACOSX/"):
-            yield Source(path, name, asked=False)
+def _tolerant() -> json.JSONDecoder:
+    return json.JSONDecoder(strict=False, parse_constant=lambda _: None)

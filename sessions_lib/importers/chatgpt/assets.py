@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from sessions_lib.importers import zips
 from sessions_lib.importers.imported import ImportReport
 from sessions_lib.importers.source import Source
 from sessions_lib.messages import content
@@ -60,7 +61,7 @@ class Assets:
         asset = found[-1]
         try:
             raw = self._read(asset)
-        except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, KeyError, EOFError) as error:
+        except zips.ERRORS as error:
             self._missing.setdefault(asset, f"their files cannot be read ({error})")
             return None
         kind = next((kind for start, kind in _KINDS if raw and raw.startswith(start)), None)
@@ -81,8 +82,7 @@ class Assets:
         if self._archive is None:
             path = Path(place)
             return path.read_bytes() if path.stat().st_size <= _LARGEST else None
-        info = self._archive.getinfo(place)
-        return self._archive.read(info) if info.file_size <= _LARGEST else None
+        return zips.read(self._archive, place, _LARGEST)
 
     def _found(self) -> Iterator[tuple[str, str]]:
         """The ids of the files beside the conversations, and where they are."""
