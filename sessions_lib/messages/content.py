@@ -9,11 +9,13 @@ Does not shorten or escape: that happens where text is drawn.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Message = dict[str, Any]
+_KEY = re.compile(r'(?<=[{,])\s*"(?:[^"\\]|\\.)*"\s*:')  # in JSON that is cut off or damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,19 +115,19 @@ def reasoning(message: Mapping[str, Any]) -> str:
 
 
 def searchable(message: Mapping[str, Any]) -> str:
-    """All that was said in ``message``: text, refusal, reasoning, tool names and arguments as decoded text.
+    """All that was said in ``message``: text, refusal, reasoning, the names of tools and the values of their arguments.
 
-    JSON keys of the file, roles, ids and base64 are not in it. Keys and strings inside a call's arguments are: the
-    model wrote them.
+    JSON keys, those of arguments too, roles, ids and base64 are not in it.
     """
     pieces = [text(message), reasoning(message)]
     if (refusal := as_text(message.get("refusal"))) and refusal != pieces[0]:
         pieces.append(refusal)
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, Mapping) else None
+        function = call.get("function", call.get("custom")) if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
-            pieces += [as_text(function.get("name")), _arguments_text(function.get("arguments"))]
+            arguments = function.get("arguments", function.get("input"))
+            pieces += [as_text(function.get("name")), _arguments_text(arguments)]
     return "\n".join(piece for piece in pieces if piece)
 
 
@@ -134,19 +136,18 @@ def _arguments_text(arguments: Any) -> str:
         try:
             arguments = json.loads(arguments)
         except (ValueError, RecursionError):
-            return str(arguments)
+            return _KEY.sub(" ", str(arguments))
     return "\n".join(_leaves(arguments))
 
 
 def _leaves(value: Any) -> list[str]:
-    """The keys and values of nested arguments as text, without iterating deeper than Python can."""
+    """The values of nested arguments as text, without iterating deeper than Python can."""
     found: list[str] = []
     open_values = [value]
     while open_values:
         item = open_values.pop()
         if isinstance(item, Mapping):
-            for key, inner in reversed(list(item.items())):
-                open_values += [inner, str(key)]
+            open_values += reversed(list(item.values()))
         elif isinstance(item, list):
             open_values += item[::-1]
         elif item is not None:

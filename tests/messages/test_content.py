@@ -100,16 +100,19 @@ def test_a_search_sees_words_and_no_keys_of_the_file() -> None:
         ],
     }
 
-    assert content.searchable(message) == "gulls\nhm\nno\ntide\nport\nÉmber\n2\ntrue"
+    assert content.searchable(message) == "gulls\nhm\nno\ntide\nÉmber\n2\ntrue"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ('{"path":"notes/tide', 'tide\n{"path":"notes/tide'),
+        ('{"path":"notes/tide', 'tide\n{ "notes/tide'),
+        ('{"at": {"path": 1}, "a\\"b": "pa', 'tide\n{  {  1},  "pa'),
+        ('say "path": no', 'tide\nsay "path": no'),
+        ({"at": [{"path": "x", "n": {"deep": None}}]}, "tide\nx"),
         (None, "tide"),
         ("", "tide\n"),
-        ({"port": "Ember"}, "tide\nport\nEmber"),
+        ({"port": "Ember"}, "tide\nEmber"),
         ("[" * 100_000, "tide\n" + "[" * 100_000),
     ],
 )

@@ -67,7 +67,8 @@ def test_punctuation_is_looked_for_as_it_is(open_page, folder, words):
 
 
 @pytest.mark.parametrize(
-    "words", ["role", "content", "tool_call_id", "function", "null", "assistant", "timestamp", "arguments", "msg_1"]
+    "words",
+    ["role", "content", "tool_call_id", "function", "null", "assistant", "timestamp", "arguments", "msg_1", "port"],
 )
 def test_keys_roles_and_ids_are_not_what_was_said(open_page, folder, words):
     call = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": '{"port":"Ember"}'}}
