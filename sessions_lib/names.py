@@ -21,6 +21,7 @@ MAX_FILE_NAME_BYTES = 200  # leaves room for an extension and " (2)" below the u
 TITLE_LENGTH = 80
 
 _NAMED = re.compile("⟦U\\+[0-9A-F]{4,6}⟧|[␀-␡]")  # as ``visible`` writes what no file name holds
+_REQUEST = re.compile(r"^#{1,3} My request(?: for [^\n:]{1,40})?:[ \t]*\n?", re.MULTILINE)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _RESERVED = re.compile(
     r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$) *(\..*)?\Z", re.IGNORECASE
@@ -89,9 +90,21 @@ def one_line(text: str, limit: int = TITLE_LENGTH) -> str:
     return cut.rstrip(" ,;:.-–—") + "…"
 
 
+def request_in(prompt: str) -> str:
+    """What a person asked, where an editor put files, tabs or chats before it; else ``prompt`` as it is.
+
+    >>> request_in("# Files mentioned by the user:\\n\\n## a.md: /w/a.md\\n\\n## My request for Codex:\\nFix it.")
+    'Fix it.'
+    """
+    if not prompt.lstrip().startswith(("#", "<")):
+        return prompt
+    asked = _REQUEST.split(prompt, maxsplit=1)
+    return asked[-1] if asked[-1].strip() else prompt
+
+
 def title_from(prompt: str) -> str:
     """A title for a session without one, from its first prompt; empty if the prompt has no text."""
-    lines = (line.strip().lstrip("#>*-` ").strip() for line in prompt[:4000].splitlines())
+    lines = (line.strip().lstrip("#>*-` ").strip() for line in request_in(prompt)[:4000].splitlines())
     return one_line(next((line for line in lines if line), ""))
 
 

@@ -145,3 +145,23 @@ def test_one_line_is_one_line_and_no_longer_than_asked(text: str, limit: int) ->
     assert len(line) <= limit
     assert line.splitlines() in ([], [line])
     assert line == line.strip()
+
+
+FILES = "# Files mentioned by the user:\n\n## tides.md: /w/tides.md\n\n"
+TABS = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## Open tabs:\n- a.py: a.py\n\n"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        (f"{FILES}## My request for Codex:\nIs the **ferry** running?", "Is the **ferry** running?"),
+        (f"{FILES}## My request:\n\n# Check the ferry\nnow", "Check the ferry"),
+        (f"{TABS}## My request for Codex:\nRename it.\n", "Rename it."),
+        (f"{TABS}{'- b.py: b.py' * 1000}\n\n## My request for Codex:\nRename it.", "Rename it."),
+        ("## My request for Codex: Rename it.", "Rename it."),
+        (f"{FILES}## My request for Codex:\n", "Files mentioned by the user:"),
+        ("Write:\n## My request for Codex:\nRename it.", "Write:"),
+    ],
+)
+def test_a_title_is_made_of_what_was_asked_and_not_of_what_an_editor_put_before_it(prompt: str, expected: str) -> None:
+    assert names.title_from(prompt) == expected

@@ -14,7 +14,7 @@ from pages.chat_parts.cell_menu import open_dialog
 from pages.shared import browser, folder, links, providers
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View, number
-from sessions_lib import messages
+from sessions_lib import messages, names
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store.session import Session
@@ -193,7 +193,7 @@ def _draw_outline(session: Session) -> None:
         page = st.pagination(pages, default=pages, key=f"chat-outline-page-{pages}") if pages > 1 else 1
         for position, start, prompt in found[(page - 1) * 15 : page * 15]:
             st.button(
-                f"**{position}** {safe_label(prompt, 60)}",
+                f"**{position}** {safe_label(names.request_in(prompt), 60)}",
                 key=f"chat-outline-{start}",
                 type="tertiary",
                 width="stretch",

@@ -172,7 +172,7 @@ def _choose_turns(base: str, other: str) -> list[int]:
         index += len(turn)
         if index > shared:
             prompt = next((message for message in turn if message.get("role") == "user"), turn[0])
-            prompts[number] = names.one_line(content.text(prompt), 90) or "no text"
+            prompts[number] = names.one_line(names.request_in(content.text(prompt)), 90) or "no text"
     return st.multiselect(
         "Turns",
         list(prompts),

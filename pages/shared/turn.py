@@ -16,7 +16,7 @@ import streamlit as st
 
 from pages.shared import message as messages_drawn
 from pages.shared.safe_markdown import safe_label
-from sessions_lib.messages import content, tool_calls, usage
+from sessions_lib.messages import command_output, content, tool_calls, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Step
 from sessions_lib.text import visible
@@ -146,7 +146,7 @@ def step_line(step: Step, *, is_live: bool = False) -> str:
     line = f"**{safe_label(tool_calls.label(step.call, 70))}**"
     if step.result is None:
         return f"{line} → {'running …' if is_live else 'no result'}"
-    found = " ".join(content.text(step.result).split())
+    found = " ".join(command_output.gist(content.text(step.result)).split())
     if not found:
         found = ", ".join(part.label for part in content.parts(step.result)) or "empty"
     line += f" → {safe_label(found, 90)}"

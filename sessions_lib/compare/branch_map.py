@@ -124,7 +124,7 @@ def branch(
     inherited = min(inherited, len(said))
     turns = []
     for number, (start, end) in enumerate(tool_calls.each_turn(said), start=1):
-        prompt = names.one_line(messages.first_prompt(said[start:end]), 90)
+        prompt = names.one_line(names.request_in(messages.first_prompt(said[start:end])), 90)
         cuts = [start, inherited, end] if start < inherited < end else [start, end]
         for first, last in itertools.pairwise(cuts):
             tokens = metrics.tokens_out(said[first:last])

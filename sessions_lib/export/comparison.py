@@ -18,7 +18,7 @@ from sessions_lib.compare.cells import Cell
 from sessions_lib.compare.word_diff_marks import Segment
 from sessions_lib.export import comparison_html
 from sessions_lib.export import markdown as export_markdown
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import command_output, tool_calls
 from sessions_lib.text import visible
 
 html = comparison_html.document
@@ -123,7 +123,7 @@ def _terminal_cell(
     for paragraph in text.split("\n"):
         yield from textwrap.wrap(paragraph, width - 3, initial_indent="   ", subsequent_indent="   ") or [""]
     if cell.tool and cell.state in ("result changed", "status changed"):
-        result = names.one_line(cell.tool.result, max(20, width - 8))
+        result = names.one_line(command_output.gist(cell.tool.result), max(20, width - 8))
         yield f"   → {result}"
 
 

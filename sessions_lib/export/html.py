@@ -113,7 +113,7 @@ def _header(
 
 
 def _entry(number: int, turn: Sequence[Message]) -> str:
-    prompt = names.one_line(messages.first_prompt(turn)) or "no text"
+    prompt = names.one_line(names.request_in(messages.first_prompt(turn))) or "no text"
     return f'<li><a href="#turn-{number}">Turn {number}: {text(prompt)}</a></li>'
 
 

@@ -824,3 +824,18 @@ def test_a_run_that_is_live_is_seen_by_another_visitor_without_a_second_request(
     assert "one two three four five six" in shown(page)
     assert len(served.requests) == 1
     assert len(lines(folder / "a.jsonl")) == 2
+
+
+def test_a_step_says_on_its_line_what_a_command_printed(open_page, folder):
+    head = "Chunk ID: a6\nWall time: 0.1 seconds\nProcess exited with code {}\nOutput:\n{}"
+    steps = [
+        line
+        for i, printed in enumerate([head.format(0, "12 boats"), head.format(1, "")])
+        for line in (call(f"c{i}"), result(f"c{i}", printed))
+    ]
+    write(folder / "a.jsonl", {"role": "user", "content": "Boats?"}, *steps, GULL)
+
+    page = open_page("chat", session="a")
+
+    ends = [expander.label.partition(" → ")[2] for expander in page.expander if " → " in expander.label]
+    assert ends == ["12 boats", "exit code 1"]
