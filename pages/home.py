@@ -11,8 +11,7 @@ from pages.chat_parts import chat_composer, chat_state
 from pages.sessions_parts import importing, table
 from pages.shared import folder, found, frame, links, moments, providers, reading
 from pages.shared.safe_markdown import safe_label
-from pages.shared.turn import number
-from sessions_lib import demo
+from sessions_lib import demo, text
 from sessions_lib.errors import SessionError
 from sessions_lib.store.records import SessionInfo
 
@@ -147,11 +146,9 @@ def draw_recent(infos: list[SessionInfo], total: int) -> None:
 def facts(info: SessionInfo) -> str:
     """Tags, turns, tokens (its own, then those it copied) and time of one session, as one line."""
     pieces = [", ".join(safe_label(tag, 24) for tag in info.tags[:3])] if info.tags else []
-    pieces.append(f"{info.turns:,} turn{'' if info.turns == 1 else 's'}")
-    if info.own_tokens.total is not None:
-        pieces.append(f"{number(info.own_tokens.total)} tokens")
-    if inherited := table.inherited_tokens(info):
-        pieces.append(f"{number(inherited)} inherited")
+    pieces.append(text.count(info.turns, "turn"))
+    if info.tokens.answers:
+        pieces.append(table.tokens(info))
     if info.damaged:
         pieces.append("damaged lines")
     if info.last_active is not None:

@@ -31,13 +31,18 @@ def number(value: float | None, *, is_partial: bool = False) -> str:
     return UNKNOWN if value is None else f"{'≥ ' * is_partial}{value:,}"
 
 
+def noun(value: int, one: str, many: str = "") -> str:
+    """``one`` or its plural, as ``value`` asks for: ``message``, ``messages``, ``entries``."""
+    return one if value == 1 else many or one + "s"
+
+
 def count(value: int, one: str, many: str = "") -> str:
     """``1 message``, ``1,204 messages``, ``2 entries`` (``many`` where it is not ``one`` with an s).
 
     >>> count(2, "entry", "entries")
     '2 entries'
     """
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
+    return f"{value:,} {noun(value, one, many)}"
 
 
 def tokens(own: int | None, inherited: int | None = 0, *, is_partial: bool = False) -> str:
@@ -51,7 +56,7 @@ def tokens(own: int | None, inherited: int | None = 0, *, is_partial: bool = Fal
         return f"{own_text} own and {number(inherited)} inherited tokens"
     if own is None:
         return "tokens unknown"
-    said = f"{own_text} {'token' if own == 1 else 'tokens'}"
+    said = f"{own_text} {noun(own, 'token')}"
     return said if inherited == 0 else f"{said} of its own, inherited ones unknown"
 
 

@@ -13,8 +13,8 @@ from pages.chat_parts import chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.shared import browser, folder, links, providers
 from pages.shared.safe_markdown import safe_label
-from pages.shared.turn import View, number
-from sessions_lib import messages, names
+from pages.shared.turn import View
+from sessions_lib import messages, names, text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store.session import Session
@@ -146,16 +146,10 @@ def _draw_views() -> View:
 def _facts(session: Session) -> str:
     """Turns, tokens own and inherited, how full the context is, as one line."""
     stored, inherited = session.messages, session.inherited
-    turns = messages.turn_count(stored)
-    pieces = [f"{turns:,} turn{'' if turns == 1 else 's'}"]
-    own = usage.total(stored[inherited:])
-    if own.total is not None:
-        pieces.append(f"{number(own.total)} tokens" + (" of its own" if inherited else ""))
-    elif own.answers:
-        pieces.append("tokens unknown")
-    if inherited:
-        copied = usage.total(stored[:inherited])
-        pieces.append(f"{number(copied.total)} inherited")
+    pieces = [text.count(messages.turn_count(stored), "turn")]
+    own, copied = usage.total(stored[inherited:]), usage.total(stored[:inherited])
+    if own.answers or copied.answers:
+        pieces.append(text.tokens(own.total, copied.total, is_partial=own.is_partial))
     settings = providers.told(session.meta)
     if full := _context(stored, settings):
         pieces.append(full)

@@ -13,7 +13,7 @@ from pages.chat_parts import cell_menu, chat_state
 from pages.shared import browser, folder, links, message
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View, draw_turn, turns_of
-from sessions_lib import messages
+from sessions_lib import messages, text
 from sessions_lib.messages import tool_calls
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.session import Session
@@ -122,12 +122,12 @@ def draw_damage(session: Session) -> None:
     report = session.report
     pieces = []
     if report.damaged:
-        pieces.append(f"{len(report.damaged)} damaged line{'s' if len(report.damaged) > 1 else ''} left in the file")
+        pieces.append(f"{text.count(len(report.damaged), 'damaged line')} left in the file")
     if report.repaired:
-        pieces.append(f"{len(report.repaired)} line{'s' if len(report.repaired) > 1 else ''} read in spite of a fault")
+        pieces.append(f"{text.count(len(report.repaired), 'line')} read in spite of a fault")
     if report.unanswered:
         count = len(report.unanswered)
-        pieces.append(f"{count} tool call{'s' if count > 1 else ''} without a result")
+        pieces.append(f"{text.count(count, 'tool call')} without a result")
     if report.metadata:
         pieces.append("metadata unreadable")
     if not pieces:

@@ -21,7 +21,7 @@ from pages.compare_parts.grid import View
 from pages.sessions_parts.listed import begin
 from pages.shared import folder
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import compare, names
+from sessions_lib import compare, names, text
 from sessions_lib.agent import runs
 from sessions_lib.compare import branch_map
 from sessions_lib.errors import SessionError
@@ -79,7 +79,7 @@ def load(sessions: Sequence[str], order: compare.Order) -> tuple[compare.Compari
     titles = tuple(session.title for session in loaded)
     found = _compared(home, stamps(sessions), titles, order)
     faults = [
-        f"{letter}: {len(session.report.damaged)} damaged line{'s' if len(session.report.damaged) > 1 else ''} "
+        f"{letter}: {text.count(len(session.report.damaged), 'damaged line')} "
         f"cannot be read and {'are' if len(session.report.damaged) > 1 else 'is'} left out. "
         f"See: forkbook check {session.id}"
         for letter, session in zip(compare.LETTERS, loaded, strict=False)

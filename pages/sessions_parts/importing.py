@@ -17,7 +17,7 @@ import streamlit as st
 from pages.sessions_parts.import_run import ImportRun
 from pages.shared import folder
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import importers, names
+from sessions_lib import importers, names, text
 from sessions_lib.importers import ImportResult
 from sessions_lib.text import visible
 
@@ -152,8 +152,8 @@ def _draw_report(run: ImportRun) -> None:
     added = sum(result.added_messages for result in results)
     refused = sum(step.error is not None for step in report)
     st.markdown(
-        f"**{sessions:,}** new session{'s' * (sessions != 1)}, **{added:,}** messages, from {len(results):,} "
-        f"file{'s' * (len(results) != 1)}" + (f"; **{refused}** could not be imported." if refused else ".")
+        f"**{sessions:,}** new {text.noun(sessions, 'session')}, **{added:,}** {text.noun(added, 'message')}, from "
+        f"{text.count(len(results), 'file')}" + (f"; **{refused}** could not be imported." if refused else ".")
     )
     if gone := sum(result.left_deleted for result in results):
         st.caption(f"{gone:,} that you deleted before stay deleted. To bring them back, import again and say so.")
@@ -184,7 +184,7 @@ def _left_out(result: ImportResult) -> str:
     """What of the file is not in a session: damaged lines, records that are no conversation, warnings."""
     report = result.report
     damaged = sum(map(len, report.damaged.values()))
-    said = [f"{damaged} damaged line{'s' * (damaged != 1)}"] if damaged else []
+    said = [text.count(damaged, "damaged line")] if damaged else []
     said += [f"{count} × {kind} (unknown kind, taken in)" for kind, count in report.unknown.most_common(3)]
     said += [f"{count} × {kind}" for kind, count in report.skipped.most_common(3)]
     return "; ".join([*said, *report.warnings[:2]])

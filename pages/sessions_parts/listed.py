@@ -14,7 +14,7 @@ from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.links import asked
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import demo
+from sessions_lib import demo, text
 from sessions_lib.errors import SessionError
 
 _VIEWS = {"": "Passages", "table": "Sessions"}
@@ -119,7 +119,7 @@ def nothing_found(chosen: Filters, prefix: str = "sessions") -> None:
     offers = [(label, left, count) for label, left, count in found.without_each(chosen) if count and left.is_narrow]
     for number, (label, left, count) in enumerate(offers[:6]):
         st.button(
-            f"Without {safe_label(label, 60)}: {count:,} session{'s' * (count != 1)}",
+            f"Without {safe_label(label, 60)}: {text.count(count, 'session')}",
             key=f"{prefix}_without_{number}",
             icon=":material/filter_alt_off:",
             on_click=filters.write,
@@ -182,7 +182,7 @@ def _view_chosen() -> None:
 def passages_bar(hits: int, sessions: int, is_all: bool) -> None:
     """How much was found."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        found_words = f"**{hits:,}** passage{'s' * (hits != 1)} in **{sessions:,}** session{'s' * (sessions != 1)}"
+        found_words = f"**{hits:,}** {text.noun(hits, 'passage')} in **{sessions:,}** {text.noun(sessions, 'session')}"
         found_words += "" if is_all else " so far; older ones are on the next pages"
         st.markdown(found_words, width="stretch")
         if within := asked("within"):

@@ -14,6 +14,7 @@ from pages.shared import found, links, moments
 from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
+from sessions_lib import text
 from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.text import visible
 
@@ -123,7 +124,7 @@ def draw(infos: dict[str, SessionInfo], groups: dict[str, list[Hit]], again: Aga
 def _head(info: SessionInfo, count: int, where: tzinfo) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link(page("chat"), label=f"**{safe_label(info.title, 90)}**", query_params=links.to_chat(info.id))
-        said = [f"{count} hit{'s' if count > 1 else ''}", *info.tags[:4], moments.ago(info.last_active)]
+        said = [text.count(count, "hit"), *info.tags[:4], moments.ago(info.last_active)]
         st.caption(" · ".join(safe_label(text) for text in said if text))
 
 
@@ -141,5 +142,5 @@ def _passage(hit: Hit, forks: int, where: tzinfo) -> None:
             help=moments.exact(hit.when, where) or None,
             width=200,
         )
-        repeated = f" :gray[· also in {forks} fork{'s' * (forks > 1)}]" if forks else ""
+        repeated = f" :gray[· also in {text.count(forks, 'fork')}]" if forks else ""
         st.markdown(marked(hit) + repeated, width="stretch")

@@ -17,6 +17,7 @@ from pages.sessions_parts import table
 from pages.shared import acting, exporting, folder, found, moments
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
+from sessions_lib import text
 from sessions_lib.messages import content
 from sessions_lib.store import checks
 from sessions_lib.store.folder import jsonl, locks
@@ -81,9 +82,6 @@ def _head(info: SessionInfo, where: tzinfo) -> None:
 
 
 def _figures(info: SessionInfo) -> None:
-    def shown(number: int | None) -> str:
-        return "unknown" if number is None else f"{number:,}"
-
     tokens = info.own_tokens
     reported = f"{tokens.reported} of {tokens.answers} answers reported usage" if tokens.answers else None
     inherited = table.inherited_tokens(info)
@@ -96,9 +94,11 @@ def _figures(info: SessionInfo) -> None:
             if info.parent
             else None,
         )
-        st.metric("Tokens", shown(tokens.total), help=reported)
+        own = text.number(tokens.total, is_partial=tokens.is_partial)
+        st.metric("Own tokens" if info.parent else "Tokens", own, help=reported)
         if info.parent:
-            st.metric("Inherited", shown(inherited), help="Tokens of the messages copied from its parent.")
+            meaning = "Tokens of the messages copied from its parent."
+            st.metric("Inherited tokens", text.number(inherited), help=meaning)
         st.metric("Tool calls", f"{info.tool_calls:,}")
         st.metric("Tool errors", f"{info.errors:,}")
 
@@ -126,11 +126,10 @@ def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> No
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"sessions_relative_{info.id}"):
         here = {"session": info.id}
         st.page_link(page("sessions"), label=f"{indent}**{label}**" if is_here else indent + label, query_params=here)
-        tokens = "tokens unknown" if info.own_tokens.total is None else f"{info.own_tokens.total:,} tokens"
         said = [
             f"after message {info.inherited}" if depth else "",
-            f"{info.turns:,} turn{'s' * (info.turns != 1)}",
-            tokens,
+            text.count(info.turns, "turn"),
+            table.tokens(info),
             moments.both(info.last_active, where),
             "this session" if is_here else "",
         ]
@@ -193,10 +192,10 @@ def _raw(info: SessionInfo, where: tzinfo) -> None:
         if pages > 1:
             key = f"sessions_raw_page_{number}"
             st.pagination(pages, default=number, key=key, on_change=_raw_page_chosen, args=(key,))
-    for line, text, is_cut in raw_lines(path, (number - 1) * LINES + 1, LINES):
+    for line, written, is_cut in raw_lines(path, (number - 1) * LINES + 1, LINES):
         with st.container(horizontal=True, gap="small"):
             st.caption(str(line), width=44)
-            st.code(visible(text) + (" …" if is_cut else ""), language=None, wrap_lines=True)
+            st.code(visible(written) + (" …" if is_cut else ""), language=None, wrap_lines=True)
 
 
 def _raw_page_chosen(key: str) -> None:

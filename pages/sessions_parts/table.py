@@ -19,6 +19,7 @@ import streamlit as st
 
 from pages.shared import moments
 from pages.shared.found import Row
+from sessions_lib import text
 from sessions_lib.store import records
 from sessions_lib.store.folder import locks
 from sessions_lib.store.records import SessionInfo
@@ -87,6 +88,12 @@ def inherited_tokens(info: SessionInfo) -> int | None:
     return info.tokens.total - (info.own_tokens.total or 0)
 
 
+def tokens(info: SessionInfo) -> str:
+    """``1,388 own and 529 inherited tokens``."""
+    inherited = inherited_tokens(info) if info.inherited else 0
+    return text.tokens(info.own_tokens.total, inherited, is_partial=info.own_tokens.is_partial)
+
+
 def frame_of(rows: Sequence[Row], where: tzinfo, folder: Any) -> pd.DataFrame:
     """The rows as the table shows them."""
     infos = [row.info for row in rows]
@@ -125,10 +132,13 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
         ),
         "turns": column.NumberColumn("Turns", width=52),
         "own": column.NumberColumn(
-            "Tokens", width=70, format="localized", help="Reported for the messages written in this session."
+            "Own tokens", width=84, format="localized", help="In and out, of the messages written in this session."
         ),
         "inherited": column.NumberColumn(
-            "Inherited", width=76, format="localized", help="Tokens of the messages copied from its parent."
+            "Inherited",
+            width=76,
+            format="localized",
+            help="Tokens of the messages copied from its parent.",
         ),
         "model": column.TextColumn("Model", width=122),
         "last": column.TextColumn("Last message", width=174),
@@ -144,7 +154,7 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
 def _title_width(frame: pd.DataFrame) -> int:
     """What the other columns leave of a page 1280 pixels wide."""
     optional = {"inherited": 76, "state": _state_width(frame)}
-    return 490 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
+    return 476 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
 
 
 def _state_width(frame: pd.DataFrame) -> int:

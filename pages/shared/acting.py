@@ -14,6 +14,7 @@ import streamlit as st
 
 from pages.shared import exporting, folder, links
 from pages.shared.safe_markdown import safe_label
+from sessions_lib import text
 from sessions_lib.errors import SessionError
 
 _FLASH = "sessions_flash"
@@ -54,10 +55,6 @@ def _dismiss() -> None:
     st.session_state.pop(_FLASH, None)
 
 
-def _counted(number: int) -> str:
-    return "1 session" if number == 1 else f"{number} sessions"
-
-
 def trash(sessions: Sequence[str]) -> None:
     """Move the sessions to the trash and offer to take that back."""
     done, faults = [], []
@@ -66,7 +63,7 @@ def trash(sessions: Sequence[str]) -> None:
             done.append(folder.manager().delete(session).entry)
         except SessionError as error:
             faults.append(str(error))
-    what = f"{_counted(len(done))} moved to the trash." if done else "Nothing was moved to the trash."
+    what = f"{text.count(len(done), 'session')} moved to the trash." if done else "Nothing was moved to the trash."
     tell(what, done, faults)
 
 
@@ -90,7 +87,7 @@ def restore(entries: Sequence[str]) -> None:
             done += 1
         except SessionError as error:
             faults.append(str(error))
-    tell(f"{_counted(done)} restored.", faults=faults)
+    tell(f"{text.count(done, 'session')} restored.", faults=faults)
 
 
 def _ask(kind: str, sessions: Sequence[str]) -> None:
@@ -118,7 +115,9 @@ def bar(selected: Sequence[str], total: int) -> None:
     count, one = len(selected), len(selected) == 1
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="sessions_bar"):
         st.markdown(
-            f"**{count}** of {_counted(total)} selected" if count else f"**{total:,}** session{'s' * (total != 1)}",
+            f"**{count}** of {text.count(total, 'session')} selected"
+            if count
+            else f"**{total:,}** {text.noun(total, 'session')}",
             width="stretch",
         )
         session = selected[0] if selected else ""
@@ -205,7 +204,7 @@ def _tag_dialog(sessions: list[str]) -> None:
     for session in sessions:
         with folder.errors_told():
             worn += folder.current(session).tags
-    st.caption(_counted(len(sessions)) if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
+    st.caption(text.count(len(sessions), "session") if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
     known = list(dict.fromkeys([*folder.manager().tags(), *worn]))
     add = st.multiselect(
         "Add", known, accept_new_options=True, key="sessions_tags_to_add", placeholder="Choose or type"
@@ -239,12 +238,12 @@ def change_tags(sessions: Sequence[str], add: Sequence[str], remove: Sequence[st
             done += 1
         except SessionError as error:
             faults.append(str(error))
-    tell(f"Tags of {_counted(done)} changed.", faults=faults)
+    tell(f"Tags of {text.count(done, 'session')} changed.", faults=faults)
 
 
 @st.dialog("Export", width="medium", on_dismiss=close)
 def _export_dialog(sessions: list[str]) -> None:
-    st.caption(_counted(len(sessions)) if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
+    st.caption(text.count(len(sessions), "session") if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
     exporting.panel(sessions, "sessions_export_dialog")
 
 

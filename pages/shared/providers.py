@@ -19,6 +19,7 @@ import streamlit as st
 
 from pages.shared.folder import manager
 from pages.shared.safe_markdown import safe_label
+from sessions_lib import text
 from sessions_lib.agent import demo_world, providers, tools
 from sessions_lib.agent.providers import Endpoint
 from sessions_lib.agent.runs import Settings
@@ -252,7 +253,7 @@ def _list_models(url: str, key: str, model_key: str) -> None:
         return
     st.session_state[f"{key}-models-{url}"] = listed
     st.session_state[f"{key}-said-{url}"] = (
-        f"{where.name} offers {len(listed)} model{'' if len(listed) == 1 else 's'}."
+        f"{where.name} offers {text.count(len(listed), 'model')}."
         if listed
         else f"{where.name} lists no model; type its name."
     )

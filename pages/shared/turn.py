@@ -16,6 +16,8 @@ import streamlit as st
 
 from pages.shared import message as messages_drawn
 from pages.shared.safe_markdown import safe_label
+from sessions_lib import text, times
+from sessions_lib.compare import metrics, wording
 from sessions_lib.messages import command_output, content, tool_calls, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Step
@@ -142,7 +144,7 @@ def draw_step(step: Step, key: str, *, is_live: bool = False) -> None:
 
 
 def step_line(step: Step, *, is_live: bool = False) -> str:
-    """``buy(item="torch") → 2 gold left · 0.1 s`` as a label."""
+    """``buy(item="torch") → 2 gold left · 120 ms`` as a label."""
     line = f"**{safe_label(tool_calls.label(step.call, 70))}**"
     if step.result is None:
         return f"{line} → {'running …' if is_live else 'no result'}"
@@ -150,8 +152,8 @@ def step_line(step: Step, *, is_live: bool = False) -> str:
     if not found:
         found = ", ".join(part.label for part in content.parts(step.result)) or "empty"
     line += f" → {safe_label(found, 90)}"
-    took = step.result.get("duration_ms")
-    return f"{line} · {seconds(took)}" if isinstance(took, int | float) and took >= 10 else line
+    took = times.milliseconds(step.result.get("duration_ms"))
+    return f"{line} · {text.duration(took)}" if took else line
 
 
 def _steps_allowed(key: str) -> int:
@@ -195,16 +197,15 @@ def footer_of(messages: Sequence[Message]) -> str:
         return ""
     pieces = [safe_label(name, 60) for name in dict.fromkeys(_models(answers))]
     pieces = [f"{piece} model" if piece == "demo" else piece for piece in pieces]
-    spent = usage.total(answers)
-    if spent.input is not None or spent.output is not None:
-        pieces.append(f"{number(spent.input)} in · {number(spent.output)} out")
-    elif spent.total is not None:
-        pieces.append(f"{number(spent.total)} tokens")
-    if first := seconds(answers[0].get("first_token_ms")):
-        pieces.append(f"first token {first}")
-    times = [float(message["duration_ms"]) for message in messages if is_count(message.get("duration_ms"))]
-    if times:
-        pieces.append(f"{seconds(sum(times))} in all")
+    took = metrics.of(messages)
+    if took.tokens_in.value is not None or took.tokens_out.value is not None:
+        pieces.append(f"{wording.figure(took.tokens_in)} in · {wording.figure(took.tokens_out)} out")
+    elif (spent := usage.total(answers)).total is not None:
+        pieces.append(text.tokens(spent.total, is_partial=spent.is_partial))
+    if (first := times.milliseconds(answers[0].get("first_token_ms"))) is not None:
+        pieces.append(f"first token {text.duration(first)}")
+    if took.time_ms.value is not None:
+        pieces.append(f"{wording.duration(took.time_ms)} in all")
     pieces += _endings(answers[-1])
     return " · ".join(pieces)
 
@@ -226,22 +227,3 @@ def _endings(answer: Message) -> list[str]:
     elif isinstance(reason, str) and reason not in _DONE:
         found.append(f"**ended: {safe_label(reason, 40)}**")
     return found
-
-
-def is_count(value: object) -> bool:
-    """True for a number of something: not negative, not a truth value."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
-
-
-def seconds(milliseconds: object) -> str:
-    """``1.2 s`` of a number of milliseconds; nothing if it is none."""
-    if not isinstance(milliseconds, int | float) or not is_count(milliseconds):
-        return ""
-    if milliseconds < 1000:
-        return f"{milliseconds / 1000:.2f} s" if milliseconds >= 10 else f"{milliseconds:.0f} ms"
-    return f"{milliseconds / 1000:.1f} s" if milliseconds < 120_000 else f"{milliseconds / 60_000:.0f} min"
-
-
-def number(count: int | None) -> str:
-    """``1,240``, or ``unknown``."""
-    return "unknown" if count is None else f"{count:,}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from sessions_lib import text
 from sessions_lib.stats import Figures
 
 
@@ -26,12 +27,6 @@ def change(now: float | None, before: float | None) -> str | None:
     return f"{now / before:,.0f}×" if now >= 3 * before else f"{(now - before) / before:+.0%}"
 
 
-def _milliseconds(value: float | None) -> str:
-    if value is None:
-        return "unknown"
-    return f"{value:,.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
-
-
 def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str | None, str]]:
     """Each figure as (name, value, change, what it means)."""
     tokens, rate = now.tokens.total, now.error_rate
@@ -50,7 +45,7 @@ def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str |
         ),
         ("Tool calls", short(now.tool_calls), since(lambda f: f.tool_calls), "Each once."),
         (
-            "Tool errors",
+            "Tool error rate",
             "–" if rate is None else f"{rate:.1%}",
             since(lambda f: f.error_rate),
             "The share of tool results that say the tool failed.",
@@ -58,7 +53,7 @@ def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str |
         ("Forks", short(now.forks), since(lambda f: f.forks), "Of these sessions."),
         (
             "First token",
-            _milliseconds(now.first_token_ms),
+            text.duration(now.first_token_ms),
             since(lambda f: f.first_token_ms),
             "The median time until an answer began, where it was recorded.",
         ),

@@ -24,7 +24,7 @@ from sessions_lib.query import Query
 from sessions_lib.stats import Figures
 
 DEFAULT_SPAN = "30d"
-KINDS = ("Input", "Input, cached", "Output", "Output, reasoning")
+KINDS = ("In, not cached", "In, cached", "Out, not reasoning", "Out, reasoning")
 _SPANS = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "Year", filters.ALL: "All"}
 _STACKS = {"kind": "Kind", "model": "Model", "tag": "Tag"}
 _MEASURES = {"total": "Tokens", "turns": "Turns", "sessions": "Sessions"}
@@ -210,11 +210,10 @@ def models(asked: Query, mark: str) -> None:
 def tools(asked: Query, mark: str) -> None:
     """How often each tool was called, how often it failed, how long it took."""
     place, measure = choosing(
-        "Tools", "", "stats_tools_measure", {"calls": "Calls", "failures": "Failures", "seconds": "Seconds"}
+        "Tools", "", "stats_tools_measure", {"calls": "Calls", "failures": "Failures", "duration_ms": "Time"}
     )
     with place:
         table = once(stats.tools, asked)
-        table["seconds"] = (table["duration_ms"].astype("Float64") / 1000).round(1)
         table["failed"] = (table["failures"] / table["calls"].where(table["calls"] > 0)).round(3)
-        columns = ["tool", "calls", "failures", "failed", "unanswered", "sessions", "seconds"]
+        columns = ["tool", "calls", "failures", "failed", "unanswered", "sessions", "duration_ms"]
         ranked("tools", table, "tool", measure, columns, _tool_picked, mark)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from sessions_lib import names
+from sessions_lib import names, text
 from sessions_lib.agent import streaming
 from sessions_lib.agent.own_key import OwnKey
 from sessions_lib.errors import ProviderError, SessionError
@@ -207,7 +207,7 @@ def check(endpoint: Endpoint) -> str:
         return f"{endpoint.name} answers, but lists no model {endpoint.model!r}. It has: {near}."
     if not listed:
         return f"{endpoint.name} answers, but lists no model. Load one there, or type its name."
-    return f"{endpoint.name} answers and offers {len(listed)} model{'s' if len(listed) > 1 else ''}."
+    return f"{endpoint.name} answers and offers {text.count(len(listed), 'model')}."
 
 
 _IS_IT_V1 = "Is it a Chat Completions address? It usually ends with /v1"

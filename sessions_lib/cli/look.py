@@ -109,9 +109,7 @@ def _list_trash(found: SessionManager, json: bool) -> None:
             cut=(1, 0),
             right=(4,),
         )
-    printing.talk(
-        f"{printing.count(len(entries), 'entry').replace('entrys', 'entries')} in the trash of {found.folder}"
-    )
+    printing.talk(f"{printing.count(len(entries), 'entry', 'entries')} in the trash of {found.folder}")
 
 
 def show(
@@ -143,7 +141,7 @@ def _print_head(session: Session) -> None:
     from sessions_lib.export import facts as export_facts
 
     printing.heading(printing.line(session.title))
-    facts = [session.id, *export_facts.summary(session.messages)]
+    facts = [session.id, *export_facts.summary(session.messages, session.inherited)]
     if session.parent:
         facts.append(f"forked from {session.parent} after message {session.inherited}")
     if session.tags:

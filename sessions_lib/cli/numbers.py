@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sessions_lib import text
 from sessions_lib.cli import options, printing
 from sessions_lib.cli.options import Folder, Json
 
@@ -36,6 +37,15 @@ SHOWN = (
     "errors",
     "failures",
 )
+HEADS = {
+    "input": "TOKENS IN",
+    "output": "TOKENS OUT",
+    "total": "TOKENS",
+    "own_input": "OWN TOKENS IN",
+    "own_output": "OWN TOKENS OUT",
+    "own_total": "OWN TOKENS",
+    "errors": "TOOL ERRORS",
+}
 NAMES = ("tag", "model", "tool", "day", "id", "root", "title")
 
 
@@ -81,7 +91,7 @@ def rows(frame: Any) -> list[dict[str, Any]]:
 
 
 def _print_figures(figures: Figures) -> None:
-    tokens = figures.tokens
+    tokens, wait = figures.tokens, figures.first_token_ms
     reported = f"{tokens.reported:,} of {tokens.answers:,} answers reported usage"
     for name, value in (
         ("Sessions", f"{figures.sessions:,}, {figures.forks:,} of them forks"),
@@ -90,8 +100,9 @@ def _print_figures(figures: Figures) -> None:
         ("  in", f"{printing.number(tokens.input)}, of which cached {printing.number(tokens.cached)}"),
         ("  out", f"{printing.number(tokens.output)}, of which reasoning {printing.number(tokens.reasoning)}"),
         ("  sent again", f"{printing.number(figures.sent_again)} by forks, not counted above"),
-        ("Tool calls", f"{figures.tool_calls:,}, {figures.errors:,} failed"),
-        ("First token", "-" if figures.first_token_ms is None else f"{figures.first_token_ms:,.0f} ms in the median"),
+        ("Tool calls", f"{figures.tool_calls:,}"),
+        ("Tool errors", f"{figures.errors:,}"),
+        ("First token", "-" if wait is None else f"{text.duration(wait)} in the median"),
     ):
         printing.data(f"{name:<13} {value}")
 
@@ -102,10 +113,11 @@ def _print_rows(found: list[dict[str, Any]], json: bool) -> None:
             printing.record(row)
     elif found:
         named = [name for name in NAMES if name in found[0]]
-        counted = [name for name in SHOWN if name in found[0]]
+        own = {name.removeprefix("own_") for name in found[0] if name.startswith("own_")}
+        counted = [f"own_{name}" if name in own else name for name in SHOWN if name in found[0]]
         printing.data()
         printing.table(
-            [name.replace("_", " ").upper() for name in (*named, *counted)],
+            [HEADS.get(name, name.replace("_", " ").upper()) for name in (*named, *counted)],
             [
                 [str(row[name] or "") for name in named] + [printing.number(row[name]) for name in counted]
                 for row in found

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import typer
 
 from sessions_lib import names, times
+from sessions_lib.text import count as count
 from sessions_lib.text import visible
 
 Item = TypeVar("Item")
@@ -82,11 +83,6 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, date | Path):
         return str(value)
     return value
-
-
-def count(number: int, what: str) -> str:
-    """``1 session``, ``2 sessions``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def number(value: float | None) -> str:

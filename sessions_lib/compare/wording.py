@@ -139,6 +139,16 @@ def _letters(branches: list[int]) -> str:
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
+def figure(figure: Figure) -> str:
+    """A figure that is a number: ``1,204``, ``≥ 1,204``, ``unknown``."""
+    return text.number(figure.value, is_partial=figure.is_partial)
+
+
+def duration(figure: Figure, step_ms: int | None = None) -> str:
+    """A figure that is a time span: ``412 ms``, ``≥ 1.2 s``, ``unknown``."""
+    return "≥ " * figure.is_partial + text.duration(figure.value, step_ms)
+
+
 class FigureCell(NamedTuple):
     """A figure of one branch as it is written, and its ``delta`` to the first branch (``""`` for none).
 
@@ -169,26 +179,20 @@ def figure_table(comparison: Comparison) -> list[FigureRow]:
 
 
 def _figure_cells(name: str, figures: list[Figure]) -> tuple[FigureCell, ...]:
-    base, *others = (figure.value for figure in figures)
+    base, *others = (found.value for found in figures)
     step = text.shared_step(base, others) if name == "time_ms" else None
-    most = max((figure.value or 0 for figure in figures), default=0)
+    most = max((found.value or 0 for found in figures), default=0)
 
-    def written(value: int | None) -> str:
-        return text.duration(value, step) if name == "time_ms" else text.number(value)
+    def cell(found: Figure, at: int) -> FigureCell:
+        change = metrics.difference(found, figures[0]) if at else None
+        share = (found.value or 0) / most if most else 0.0
+        written = duration(found, step) if name == "time_ms" else figure(found)
+        if change is None:
+            return FigureCell(written, "", share, _known(found))
+        size = text.duration(abs(change.value), step) if name == "time_ms" else text.number(abs(change.value))
+        return FigureCell(written, "≈ " * (not change.is_exact) + text.signed(change.value, size), share, _known(found))
 
-    cells = []
-    for at, figure in enumerate(figures):
-        change = metrics.difference(figure, figures[0]) if at else None
-        delta = "" if change is None else text.signed(change.value, written(abs(change.value)))
-        cells.append(
-            FigureCell(
-                ("≥ " if figure.is_partial else "") + written(figure.value),
-                delta if change is None or change.is_exact else f"≈ {delta}",
-                (figure.value or 0) / most if most else 0,
-                _known(figure),
-            )
-        )
-    return tuple(cells)
+    return tuple(cell(found, at) for at, found in enumerate(figures))
 
 
 def _known(figure: Figure) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from sessions_lib import messages, names, times
+from sessions_lib import messages, names, text, times
 from sessions_lib.messages import content, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.text import visible
@@ -96,21 +96,9 @@ def facts(message: Message) -> list[str]:
     found.append(when(message))
     counted = usage.of(message)
     if counted is not None and counted.total is not None:
-        found.append(f"{counted.total:,} tokens")
-    found.append(duration(message.get("duration_ms")))
+        found.append(text.tokens(counted.total))
+    found.append(took(message))
     return [fact for fact in found if fact]
-
-
-def duration(milliseconds: Any) -> str:
-    """``412 ms``, ``1.2 s``, ``3 min 20 s``; ``""`` if unknown."""
-    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float) or not 0 <= milliseconds < 1e12:
-        return ""
-    if milliseconds < 1000:
-        return f"{milliseconds:.0f} ms"
-    if milliseconds < 60_000:
-        return f"{milliseconds / 1000:.1f} s"
-    minutes, seconds = divmod(round(milliseconds / 1000), 60)
-    return f"{minutes} min {seconds} s"
 
 
 def notes(message: Message) -> list[str]:
@@ -132,23 +120,21 @@ def notes(message: Message) -> list[str]:
 
 def said(message: Message) -> str:
     """The texts of a message as they are: its text parts, and its refusal where it has one."""
-    text = content.text(message)
-    refusal = content.as_text(message.get("refusal"))
-    return text if not refusal or refusal in text else f"{text}\n\n{refusal}"
+    words, refusal = content.text(message), content.as_text(message.get("refusal"))
+    return words if not refusal or refusal in words else f"{words}\n\n{refusal}"
 
 
-def summary(said: Sequence[Message]) -> list[str]:
-    """Counts of a session: messages, turns, tokens (and of how many answers they are known)."""
-    turns = messages.turn_count(said)
-    found = [_count(len(said), "message"), _count(turns, "turn")]
-    totals = usage.total(said)
-    if totals.reported and totals.total is not None:
-        known = f" (known for {totals.reported} of {totals.answers} answers)"
-        found.append(f"{totals.total:,} tokens{'' if totals.reported == totals.answers else known}")
-    elif totals.answers:
-        found.append("tokens unknown")
+def took(message: Message) -> str:
+    """``412 ms``, or ``""`` where the message does not say how long it took."""
+    spent = times.milliseconds(message.get("duration_ms"))
+    return "" if spent is None else text.duration(spent)
+
+
+def summary(said: Sequence[Message], inherited: int = 0) -> list[str]:
+    """Counts of a session: messages, turns, its own tokens and those of the ``inherited`` messages beside them."""
+    found = [text.count(len(said), "message"), text.count(messages.turn_count(said), "turn")]
+    own, copied = usage.total(said[inherited:]), usage.total(said[:inherited])
+    if own.answers or copied.answers:
+        known = f" (known for {own.reported} of {own.answers} answers)" if own.is_partial else ""
+        found.append(text.tokens(own.total, copied.total) + known)
     return found
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -97,7 +97,8 @@ def document(
 def _header(
     title: str, said: Sequence[Message], meta: Mapping[str, Any], family: Sequence[Relative], links: Mapping[str, str]
 ) -> str:
-    facts = [content.as_text(meta.get("id")), *export_facts.summary(said)]
+    fork = export_facts.fork_point(meta)
+    facts = [content.as_text(meta.get("id")), *export_facts.summary(said, fork[1] if fork else 0)]
     if created := times.parse(meta.get("created")):
         facts.append(created.strftime("%Y-%m-%d"))
     parts = [f"<header>\n<h1>{text(title)}</h1>", _facts(facts)]
@@ -204,7 +205,7 @@ def _step(step: tool_calls.Step) -> str:
         body += [f'<p class="note">{text(note)}</p>' for note in export_facts.notes(step.result)]
         if not said.strip() and not content.parts(step.result):
             body.append('<p class="facts">Empty result.</p>')
-        shown = ("error" if step.is_error else "", export_facts.duration(step.result.get("duration_ms")))
+        shown = ("error" if step.is_error else "", export_facts.took(step.result))
         facts = " · ".join(fact for fact in shown if fact)
     return _folded(tool_calls.label(step.call, 110), "".join(body), facts)
 

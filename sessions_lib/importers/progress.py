@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sessions_lib import text
 from sessions_lib.errors import ImportRefused, SessionError
 from sessions_lib.importers.adding.writing import Outcome
 from sessions_lib.importers.imported import ImportReport
@@ -38,9 +39,9 @@ class ImportResult:
         """One line: ``2 sessions, 31 messages``; what is new, or that nothing is, and what stays deleted."""
         grown = sum(outcome.change == "grown" for outcome in self.outcomes)
         made, added = self.added_sessions, self.added_messages
-        parts = [f"{made} session{'' if made == 1 else 's'}"] if made else []
+        parts = [text.count(made, "session")] if made else []
         parts += [f"{grown} grown"] if grown else []
-        parts += [f"{added} message{'' if added == 1 else 's'}"] if added else []
+        parts += [text.count(added, "message")] if added else []
         gone = [f"{self.left_deleted} deleted before"] if self.left_deleted else []
         return ", ".join([*(parts or ["nothing new"]), *gone])
 

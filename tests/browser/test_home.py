@@ -22,7 +22,7 @@ def test_a_long_title_gives_way_to_the_facts_beside_it(app):
 
     row = page.locator(".st-key-home-row-fork")
     link, facts = row.get_by_test_id("stPageLink").bounding_box(), row.get_by_test_id("stMarkdown").bounding_box()
-    assert "1,310,000 tokens · 1,240,000 inherited" in row.inner_text()
+    assert "1,310,000 own and 1,240,000 inherited tokens" in row.inner_text()
     assert abs(link["y"] + link["height"] / 2 - facts["y"] - facts["height"] / 2) < 4
     assert link["x"] + link["width"] <= facts["x"]
     cut = "text => [text.scrollWidth > text.clientWidth, getComputedStyle(text).textOverflow]"

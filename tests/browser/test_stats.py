@@ -128,7 +128,7 @@ def test_a_table_is_downloaded_as_csv(app):
 
     lines = waiting.value.path().read_text(encoding="utf-8-sig").splitlines()
     assert waiting.value.suggested_filename == "models.csv"
-    assert lines[0].startswith("Model,Sessions,Answers,Input tokens")
+    assert lines[0].startswith("Model,Sessions,Answers,Tokens in")
     assert sorted(line.split(",")[0] for line in lines[1:]) == ["m-1", "m-2"]
 
 

@@ -440,6 +440,28 @@ def test_tokens_are_shown_as_reported_and_unknown_where_they_are_not(open_page, 
     assert not any("0 in" in caption.split(" · ") for caption in captions)
 
 
+def test_times_are_written_as_everywhere_and_are_a_lower_bound_where_some_are_unknown(open_page, folder):
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    first = {"role": "assistant", "content": None, "tool_calls": [call], "first_token_ms": 96, "duration_ms": 412}
+    write(
+        folder / "a.jsonl",
+        {"role": "user", "content": "q"},
+        first,
+        {"role": "tool", "tool_call_id": "c", "content": "north", "duration_ms": 412},
+        {"role": "assistant", "content": "North.", "duration_ms": 600},
+        {"role": "user", "content": "r"},
+        {"role": "assistant", "content": "1", "duration_ms": 1200},
+        {"role": "assistant", "content": "2"},
+    )
+
+    page = open_page("chat", session="a")
+
+    captions = [one.value for one in page.caption]
+    assert "first token 96 ms · 1.4 s in all" in captions
+    assert "≥ 1.2 s in all" in captions
+    assert [one.label for one in page.expander if "look" in one.label] == ["**look\\(\\)** → north · 412 ms"]
+
+
 def test_a_session_of_any_length_shows_a_window_and_the_way_to_earlier_turns(open_page, folder, served):
     write(
         folder / "long.jsonl", *({"role": ("user", "assistant")[i % 2], "content": f"message {i}"} for i in range(5000))
@@ -659,7 +681,7 @@ def test_own_and_inherited_tokens_are_told_apart(open_page, folder):
 
     page = open_page("chat", session="b")
 
-    assert any("50 tokens of its own · 100 inherited" in one.value for one in page.caption)
+    assert any("50 own and 100 inherited tokens" in one.value for one in page.caption)
 
 
 # ---------------------------------------------------------------- title, tags, settings

@@ -114,7 +114,7 @@ def test_unknown_usage_is_told_and_is_no_zero(open_page, folder):
     assert "1 of 6 answers reported usage." in texts(page)
     assert figures(silent)["Tokens"] == "unknown"
     assert figures(silent)["First token"] == "unknown"
-    assert figures(silent)["Tool errors"] == "–"
+    assert figures(silent)["Tool error rate"] == "–"
     assert not silent.exception
 
 
@@ -130,10 +130,10 @@ def test_cached_is_inside_input_and_reasoning_inside_output(open_page, folder):
     shown = spending.kinds(days)
 
     assert dict(zip(shown["name"], shown["total"], strict=True)) == {
-        "Input": 200,
-        "Input, cached": 800,
-        "Output": 20,
-        "Output, reasoning": 30,
+        "In, not cached": 200,
+        "In, cached": 800,
+        "Out, not reasoning": 20,
+        "Out, reasoning": 30,
     }
     assert figures(open_page("stats", when="all"))["Tokens"] == "1,050"
 
