@@ -1,12 +1,14 @@
 """A model server on loopback for the tests: real HTTP, real SSE, a queue of replies and a memory of what it was sent.
 
 Not a mock: the ``openai`` client talks to it over a socket. Replies are taken from the queue in order; when it is
-empty, the model says "Yes.". ``strict`` refuses a history that a strict provider would refuse.
+empty, the model says "Yes.". ``strict`` refuses a history that a strict provider would refuse, and keys of other
+providers; ``owned`` are the keys it made itself.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import select
 import socket
 import threading
@@ -89,8 +91,14 @@ class ModelServer:
     """The server; a context manager. ``url`` ends with /v1."""
 
     def __init__(
-        self, *replies: Reply, strict: bool = True, models: Sequence[str | dict[str, Any]] = ("tiny",)
+        self,
+        *replies: Reply,
+        strict: bool = True,
+        models: Sequence[str | dict[str, Any]] = ("tiny",),
+        owned: Sequence[str] = (),
     ) -> None:
+        self.owned = owned
+        self.get_reply: Reply | None = None  # what a GET gets instead of the list of models
         self.queue: list[Reply] = list(replies)
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
@@ -127,7 +135,7 @@ class ModelServer:
             self.spoke_at = None
             self.keys.append(key)
             self.has_request.set()
-            wrong = problems(request.get("messages")) if self.strict else []
+            wrong = problems(request.get("messages"), self.owned) if self.strict else []
             if wrong:
                 return status(400, "; ".join(wrong))
             reply = self.queue.pop(0) if self.queue else say("Yes.")
@@ -166,6 +174,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the test's output clean."""
 
     def do_GET(self) -> None:
+        if self.server.owner.get_reply is not None:
+            self._body(self.server.owner.get_reply)
+            return
         if self.path != "/v1/models":
             self._body(status(404, "not here"))
             return
@@ -255,64 +266,79 @@ def _json(value: Any) -> str:
 
 
 _KEYS = {
-    "system": {"role", "content", "name"},
-    "developer": {"role", "content", "name"},
+    "system": {"role", "content"},
     "user": {"role", "content", "name"},
-    "assistant": {"role", "content", "tool_calls", "refusal", "name"},
+    "assistant": {"role", "content", "tool_calls"},
     "tool": {"role", "content", "tool_call_id"},
 }
+_NINE = re.compile(r"[A-Za-z0-9]{9}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def problems(messages: Any) -> list[str]:
-    """What a strict provider would refuse in these messages; empty if nothing."""
+def problems(messages: Any, owned: Sequence[str] = ()) -> list[str]:
+    """What the strictest providers would refuse in these messages; empty if nothing.
+
+    One system message, in front; then the user, and no two of one role behind each other, but for results; each call's
+    result right behind it, in order; ids of nine letters and digits, each one once; nothing empty; and no key that is
+    not of the format, but for those in ``owned``, which this provider made.
+    """
     if not isinstance(messages, list) or not messages:
         return ["no messages"]
     wrong = []
     waiting: list[str] = []
+    used: list[str] = []
+    last = "system" if messages[0].get("role") == "system" else ""
     for index, message in enumerate(messages):
         role = message.get("role")
         if role not in _KEYS:
             wrong.append(f"{index}: role {role!r}")
             continue
-        wrong += [f"{index}: key {key!r}" for key in set(message) - _KEYS[role]]
+        wrong += [f"{index}: key {key!r}" for key in set(message) - _KEYS[role] - set(owned)]
+        if role == "system" and index:
+            wrong.append(f"{index}: a system message that is not the first")
+        if role == last != "tool" and index:
+            wrong.append(f"{index}: {role} behind {role}")
+        if role == "assistant" and last in ("", "system"):
+            wrong.append(f"{index}: the assistant speaks first")
+        last = role
         if role == "tool":
-            if message.get("tool_call_id") not in waiting:
-                wrong.append(f"{index}: a result without its call")
+            if message.get("tool_call_id") not in waiting[:1]:
+                wrong.append(f"{index}: a result that is not the next call's")
             else:
-                waiting.remove(message["tool_call_id"])
-            if not isinstance(message.get("content"), str):
+                waiting.pop(0)
+            if not isinstance(message.get("content"), str) or not message["content"].strip():
                 wrong.append(f"{index}: a result without text")
             continue
         if waiting:
             wrong.append(f"{index}: calls without results: {waiting}")
         waiting = []
         if role == "assistant":
-            wrong += _wrong_with_assistant(index, message)
+            wrong += _wrong_with_assistant(index, message, owned)
             waiting = [call.get("id") for call in message.get("tool_calls") or []]
-        elif not isinstance(message.get("content"), str | list):
+            used += waiting
+        elif not isinstance(message.get("content"), str | list) or not message["content"]:
             wrong.append(f"{index}: no content")
     if waiting:
         wrong.append(f"the end: calls without results: {waiting}")
-    if messages[-1].get("role") == "assistant":
-        wrong.append("the last message is the assistant's")
-    return wrong
+    if messages[-1].get("role") in ("assistant", "system"):
+        wrong.append(f"the last message is the {messages[-1]['role']}'s")
+    return wrong + [f"id {call_id!r}" for call_id in used if used.count(call_id) > 1 or not _NINE.fullmatch(call_id)]
 
 
-def _wrong_with_assistant(index: int, message: dict[str, Any]) -> list[str]:
+def _wrong_with_assistant(index: int, message: dict[str, Any], owned: Sequence[str]) -> list[str]:
     wrong = []
     calls = message.get("tool_calls")
-    if not message.get("content") and not calls and not message.get("refusal"):
+    if not (message.get("content") or "").strip() and not calls:
         wrong.append(f"{index}: an assistant message that says nothing")
-    if calls is not None and not calls:
-        wrong.append(f"{index}: an empty list of calls")
-    ids = [call.get("id") for call in calls or []]
-    if len(set(ids)) != len(ids) or not all(ids):
-        wrong.append(f"{index}: ids {ids}")
+    if message.get("content") == "" or (calls is not None and not calls):
+        wrong.append(f"{index}: an empty text or list of calls")
     for call in calls or []:
+        wrong += [f"{index}: key {key!r} of a call" for key in set(call) - {"id", "type", "function"} - set(owned)]
+        wrong += [f"{index}: key {key!r} of a call" for key in set(call["function"]) - {"name", "arguments"}]
         try:
             is_object = isinstance(json.loads(call["function"]["arguments"]), dict)
         except ValueError:
             is_object = False
-        if not is_object or not call["function"]["name"]:
+        if not is_object or not _TOOL_NAME.fullmatch(call["function"]["name"]):
             wrong.append(f"{index}: call {call}")
     return wrong

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sessions_lib import messages, names
+from sessions_lib import messages, names, text
 from sessions_lib.agent import cancellation, demo_model, demo_world, providers, tools
 from sessions_lib.agent.cancellation import Stop, Stopped
 from sessions_lib.agent.events import (
@@ -35,13 +35,16 @@ from sessions_lib.agent.events import (
     ToolCallStarted,
     ToolFinished,
     UsageReported,
+    Waiting,
 )
 from sessions_lib.agent.own_key import OwnKey, Withheld
+from sessions_lib.agent.providers import owned
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.agent.tools import Tool, as_tools
 from sessions_lib.errors import ProviderError, SessionError, StepLimitReached
 from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
+from sessions_lib.messages.request import LONGEST_RESULT, TAIL, left_out_of, user_first
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.folder.locks import Lock
 from sessions_lib.store.manager import SessionManager
@@ -61,10 +64,12 @@ __all__ = [
     "ToolCallStarted",
     "ToolFinished",
     "UsageReported",
+    "Waiting",
 ]
 
 
 _KEPT = "What was said is saved, marked as interrupted. Ask again to have it answered anew."
+_SHORT = f"the first {LONGEST_RESULT - TAIL:,} and the last {TAIL:,} of them, the session keeps all"
 Events = Generator[Event, None, None]
 
 
@@ -95,21 +100,24 @@ class Agent:
         """An agent on ``session``, on the session ``session_id`` (loaded if it exists), or on a new one.
 
         ``auto_save`` (on, unless ``session`` is given) writes every message through; off, everything stays in memory
-        and a known session's file is never written. Endpoint and key: see ``providers``; ``client`` is used as it is.
-        Without ``tools`` a real endpoint is offered none, the offline demo its own. ``system`` and ``temperature``
-        default to the session's metadata. Calls no model.
+        and a known session's file is never written. What is not given comes from the session's metadata, then from the
+        environment (see ``providers.choose``); what is given is remembered by a session that begins with it. ``client``
+        is used as it is. Without ``tools`` a real endpoint is offered none, the offline demo its own. Calls no model.
         """
         if session is not None and session_id is not None:
             raise SessionError("Give an agent a session or a session_id, not both.")
         if max_steps < 1:
             raise SessionError(f"max_steps must be at least 1, not {max_steps}.")
         self.name = name
-        self.endpoint = providers.choose(model, base_url, api_key, client)
         self.max_steps = max_steps
+        self._asked_for = (model, base_url, api_key, client)
+        self._system, self._temperature = system, temperature
+        self._given_tools = None if tools is None else as_tools(tools)
+        providers.check_given(base_url, api_key)  # nothing is made where these are wrong
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
-        offered = (demo_world.TOOLS if self.endpoint.is_demo else ()) if tools is None else tools
-        self.tools = as_tools(offered)
-        self._system, self._temperature, self._client = system, temperature, client
+        self._chosen: providers.Endpoint | None = None
+        self._is_beginning = False  # the first answer of the session is being waited for
+        self._choose()
 
     @property
     def system(self) -> str | None:
@@ -122,6 +130,43 @@ class Agent:
         """The temperature: the agent's own, else the session's, else the provider's default (``None``)."""
         found = self._temperature if self._temperature is not None else self.session.meta.get("temperature")
         return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What answers here, as a session's metadata remembers it: never the key."""
+        own = {"system": self.system, "temperature": self.temperature}
+        return {**self.endpoint.settings, **{key: value for key, value in own.items() if value is not None}}
+
+    def _choose(self) -> None:
+        """Settle who answers: again, if the session was told something else since."""
+        chosen = providers.choose(*self._asked_for, session=self.session.meta)
+        if chosen == self._chosen:
+            return
+        self._chosen = self.endpoint = chosen
+        self._client = self._asked_for[-1]
+        demo_tools = list(demo_world.TOOLS) if chosen.is_demo else []
+        self.tools = demo_tools if self._given_tools is None else self._given_tools
+
+    def _remember(self) -> None:
+        """Write what was given into the metadata of a session that begins now and names no endpoint."""
+        model, base_url, _, client = self._asked_for
+        meta = self.session.meta
+        given: dict[str, Any] = {}
+        if (model or base_url or client) and not meta.get("base_url") and not meta.get("model"):
+            given |= self.endpoint.settings
+        given |= {"system": self._system} if self._system and not meta.get("system") else {}
+        if self._temperature is not None and meta.get("temperature") is None:
+            given["temperature"] = self._temperature
+        if given:
+            self.session.update_meta(given)
+        self._is_beginning = True
+
+    def _remember_model(self) -> None:
+        """Write the model that answered first where the session was to be answered by whatever the server lists."""
+        meta, settings = self.session.meta, self.endpoint.settings
+        if self._is_beginning and not meta.get("model") and meta.get("base_url") == settings.get("base_url", ""):
+            self.session.update_meta(settings)
+        self._is_beginning = False
 
     # ------------------------------------------------------------ asking
 
@@ -143,6 +188,11 @@ class Agent:
             raise SessionError("The prompt is empty; nothing was sent. Type a prompt.")
         hold = self.session.hold()
         try:
+            self._choose()
+            if self.endpoint.lacks_key and self._client is None:
+                raise providers.without_key(self.endpoint)
+            if not self.session.messages:
+                self._remember()
             missing = tool_calls.settle(self.session.messages)
             if prompt is None and not missing and not messages.awaits_answer(self.session.messages):
                 raise SessionError(
@@ -171,6 +221,8 @@ class Agent:
 
     def _steps(self, stop: Stop) -> Events:
         message: Message | None = None
+        if long := sum(left_out_of(stored) > 0 for stored in self.session.messages if stored.get("role") == "tool"):
+            yield Notice(f"{text.count(long, 'long result')} of tools: the model gets {_SHORT}.")
         for _ in range(self.max_steps):
             try:
                 message = yield from self._model_step(stop)
@@ -189,21 +241,24 @@ class Agent:
     # ------------------------------------------------------------ one model call
 
     def _model_step(self, stop: Stop) -> Generator[Event, None, Message]:
-        model_call = providers.ModelCall(self._made_client(), self.endpoint, self._request())
+        model_call = providers.ModelCall(self._made_client(), self.endpoint, self._request)
         answer, started, first_token_ms = Answer(), time.perf_counter(), None
         key = self._own_key()
-        said, thought = Withheld(key), Withheld(key)
+        words, thoughts = Withheld(key), Withheld(key)
         chunks = cancellation.relay(key.told(model_call.chunks()), stop, abort=model_call.abort)
         try:
             for chunk in chunks:
-                text, reasoning = answer.add(chunk)
+                if isinstance(chunk, providers.Wait):
+                    yield Waiting(chunk.seconds, chunk.reason)
+                    continue
+                said, reasoning = answer.add(chunk)
                 if first_token_ms is None and answer.says_anything:
                     first_token_ms = _ms_since(started)
-                if reasoning := thought.add(reasoning):
+                if reasoning := thoughts.add(reasoning):
                     yield ReasoningDelta(reasoning)
-                if text := said.add(text):
-                    yield TextDelta(text)
-            if rest := said.rest():
+                if said := words.add(said):
+                    yield TextDelta(said)
+            if rest := words.rest():
                 yield TextDelta(rest)
         except Stopped as stopped:
             stopped.message = self._keep(answer, started, first_token_ms)
@@ -222,25 +277,24 @@ class Agent:
             chunks.close()
             self.endpoint = model_call.endpoint
         if not answer.is_whole:
-            broken = f"{self.endpoint.name} stopped in the middle of its answer."
+            how = f" with {answer.finish_reason!r}" if answer.finish_reason else ""
+            broken = f"{self.endpoint.name} stopped in the middle of its answer{how}."
             if (kept := self._keep(answer, started, first_token_ms)) is None:
                 raise ProviderError(f"{broken} Nothing was said yet; ask again.")
             yield MessageStored(kept)
             raise ProviderError(f"{broken} {_KEPT}")
-        for notice in model_call.notices:
-            yield Notice(notice)
         message = self._store(answer, started, first_token_ms)
+        self._remember_model()
         yield MessageStored(message)
         if (reported := usage.of(message)) is not None:
             yield UsageReported(reported)
         return message
 
-    def _request(self) -> dict[str, Any]:
+    def _request(self, endpoint: providers.Endpoint) -> dict[str, Any]:
+        """What is asked of the model of ``endpoint``."""
         sent = _without_superseded(self.session.messages)
-        request: dict[str, Any] = {
-            "messages": messages.for_request(sent, self.system),
-            "stream_options": {"include_usage": True},
-        }
+        said = messages.for_request(sent, self.system, is_own=owned.is_made_by(endpoint))
+        request: dict[str, Any] = {"messages": user_first(said), "stream_options": {"include_usage": True}}
         if self.tools:
             request["tools"] = [item.schema for item in self.tools]
         if self.temperature is not None:
@@ -258,6 +312,8 @@ class Agent:
     def _store(self, answer: Answer, started: float, first_token_ms: int | None) -> Message:
         message = self._own_key().cleaned(answer.message())
         message["model"] = self._own_key().cleaned(answer.model) or self.endpoint.model
+        if (keys := answer.owned_keys) is not None:
+            message["wire"] = owned.wire(self.endpoint, keys)
         message["duration_ms"] = _ms_since(started)
         if first_token_ms is not None:
             message["first_token_ms"] = first_token_ms
@@ -291,6 +347,9 @@ class Agent:
                 stored = self.session.append(found)
                 yield MessageStored(stored)
                 yield ToolFinished(called, stored)
+                if left_out_of(stored):
+                    size = len(content.text(stored))
+                    yield Notice(f"The result of {called.name} has {size:,} characters; the model gets {_SHORT}.")
         except (Stopped, GeneratorExit, KeyboardInterrupt):
             if waiting:  # else the interrupt came while the last result was stored
                 self.session.extend(_results_of_stopped(waiting, is_running=is_running))

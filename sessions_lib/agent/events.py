@@ -57,8 +57,16 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the person should know, in one sentence: the provider takes no tools, for example."""
+    """Something the person should know, in one sentence: that the model gets a part of a result, for example."""
 
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The server asked to wait ``seconds`` before the request is sent again; ``text`` says so. A stop ends the wait."""
+
+    seconds: float
     text: str
 
 
@@ -76,4 +84,14 @@ class Finished:
     finish_reason: str | None
 
 
-Event = TextDelta | ReasoningDelta | MessageStored | UsageReported | ToolCallStarted | ToolFinished | Notice | Finished
+Event = (
+    TextDelta
+    | ReasoningDelta
+    | MessageStored
+    | UsageReported
+    | ToolCallStarted
+    | ToolFinished
+    | Notice
+    | Waiting
+    | Finished
+)

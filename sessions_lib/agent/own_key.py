@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -87,7 +87,7 @@ class OwnKey:
             result = {self.cleaned(name): self.cleaned(inner) for name, inner in value.items()}
         return result  # type: ignore[no-any-return]  # of the type it was given
 
-    def told(self, chunks: Iterator[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    def told(self, chunks: Iterator[T]) -> Iterator[T]:
         """``chunks`` as they are, their error's text without the key; closing this closes them."""
         try:
             yield from chunks

@@ -21,6 +21,7 @@ import atexit
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ from sessions_lib.agent.events import (
     TextDelta,
     ToolCallStarted,
     ToolFinished,
+    Waiting,
 )
 from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import Holder, SessionError, SessionLocked
@@ -89,11 +91,23 @@ class LiveStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """The server asked to wait, and ``text`` says so; ``until`` is on ``time.monotonic``."""
+
+    text: str
+    until: float
+
+    def left_s(self) -> float:
+        """The seconds that are left of it, at least 0."""
+        return max(0.0, self.until - time.monotonic())
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What is to be seen of a run at one moment; ``version`` grows with every change.
 
     ``text`` and ``reasoning`` belong to the message that is not stored yet; ``stored`` is how many messages the session
-    had. ``error`` is one sentence, for ``failed`` only.
+    had. ``waiting`` is there while the server asked to wait. ``error`` is one sentence, for ``failed`` only.
     """
 
     version: int
@@ -104,6 +118,7 @@ class Snapshot:
     notices: tuple[str, ...]
     stored: int
     error: str | None
+    waiting: Wait | None = None
 
 
 class Run:
@@ -123,6 +138,7 @@ class Run:
         self._reasoning: list[str] = []
         self._steps: list[LiveStep] = []
         self._notices: list[str] = []
+        self._waiting: Wait | None = None
         self._stored = stored
 
     @property
@@ -175,6 +191,7 @@ class Run:
                 tuple(self._notices),
                 self._stored,
                 self._error,
+                self._waiting,
             )
 
     def follow(self, interval: float = 1 / UPDATES_PER_S) -> Iterator[Snapshot]:
@@ -213,11 +230,13 @@ class Run:
             with self._changed:
                 self._state, self._error = ended
                 self._steps.clear()
+                self._waiting = None
                 self._version += 1
                 self._ended.set()
                 self._changed.notify_all()
 
     def _see(self, event: Event, agent: Agent) -> None:
+        self._waiting = Wait(event.text, time.monotonic() + event.seconds) if isinstance(event, Waiting) else None
         if isinstance(event, TextDelta):
             self._text.append(event.text)
         elif isinstance(event, ReasoningDelta):

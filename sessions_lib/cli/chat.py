@@ -200,7 +200,15 @@ def _stoppable() -> Iterator[Stop]:
 
 def _show(events: Iterator[Event]) -> bool:
     """Print what happens; false if the answer was stopped."""
-    from sessions_lib.agent.events import Finished, Notice, TextDelta, ToolCallStarted, ToolFinished, UsageReported
+    from sessions_lib.agent.events import (
+        Finished,
+        Notice,
+        TextDelta,
+        ToolCallStarted,
+        ToolFinished,
+        UsageReported,
+        Waiting,
+    )
     from sessions_lib.messages import content, tool_calls
 
     tokens: int | None = None
@@ -223,6 +231,8 @@ def _show(events: Iterator[Event]) -> bool:
                 tokens = (tokens or 0) + event.usage.total
             elif isinstance(event, Notice):
                 printing.talk(event.text)
+            elif isinstance(event, Waiting):
+                printing.talk(f"{event.text}; Ctrl-C stops.")
             elif isinstance(event, Finished):
                 printing.data()
                 is_within_line, is_whole = False, not event.interrupted
@@ -234,7 +244,7 @@ def _show(events: Iterator[Event]) -> bool:
 
 
 def _end(event: Finished, tokens: int | None) -> None:
-    if event.finish_reason not in (None, "stop", "tool_calls"):
+    if event.finish_reason not in (None, "stop", "tool_calls", "function_call"):
         printing.talk(f"The answer is not whole: the model ended with {printing.line(event.finish_reason, 40)!r}.")
     if tokens is not None:
         printing.talk(f"({printing.number(tokens)} tokens)")

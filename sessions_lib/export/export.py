@@ -94,7 +94,7 @@ def export(
         return json_document(said, meta)
     if kind == "jsonl":
         system = meta.get("system")
-        request = messages.for_request(said, system if isinstance(system, str) else None)
+        request = messages.for_request(said, system if isinstance(system, str) else None, keeps_ids=True)
         return "".join(f"{_json(message)}\n" for message in request)
     return f"{_json(training_example(said, meta))}\n"
 
@@ -181,7 +181,7 @@ def training_example(said: Sequence[Message], meta: Mapping[str, Any]) -> dict[s
     if not kept:
         raise SessionError("No turn of this session ends in a complete answer, so there is nothing to train on.")
     system = meta.get("system")
-    request = messages.for_request(kept, system if isinstance(system, str) else None)
+    request = messages.for_request(kept, system if isinstance(system, str) else None, keeps_ids=True)
     example: dict[str, Any] = {"messages": [_trainable(message) for message in request]}
     tools = meta.get("tools")
     if (

@@ -14,21 +14,19 @@ from sessions_lib.messages.identity import (
     said,
 )
 from sessions_lib.messages.message import (
-    SENT_ROLES,
     awaits_answer,
     clean,
     effective_times,
     first_prompt,
-    for_request,
     is_message,
     new_id,
     stamped,
     turn_count,
     turns,
 )
+from sessions_lib.messages.request import for_request
 
 __all__ = [
-    "SENT_ROLES",
     "awaits_answer",
     "chained",
     "clean",

@@ -12,7 +12,6 @@ from sessions_lib import Agent, Session, SessionManager, tool
 from sessions_lib.agent.agent import (
     Finished,
     MessageStored,
-    Notice,
     ReasoningDelta,
     TextDelta,
     ToolCallStarted,
@@ -348,14 +347,37 @@ def test_a_provider_that_refuses_stream_options_is_asked_without(tmp_path: Path)
     assert "stream_options" not in server.requests[1]
 
 
-def test_a_provider_that_takes_no_tools_is_asked_without_and_the_person_is_told(tmp_path: Path) -> None:
-    with ModelServer(status(400, "tiny does not support tools"), say("Yes.")) as server:
-        events = list(agent_on(server, tmp_path, tools=[tide]).stream("Hm?"))
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (400, "tiny does not support tools"),
+        (400, "Function tools with reasoning_effort are not supported for gpt-6 in /v1/chat/completions."),
+        (404, "No endpoints found that support tool use"),
+        (422, "tools: Extra inputs are not permitted"),
+        (501, "tool calling is not implemented"),
+    ],
+)
+def test_a_request_is_never_sent_without_the_tools_it_was_asked_with(tmp_path: Path, code: int, words: str) -> None:
+    with ModelServer(*[status(code, words)] * 3) as server:
+        agent = agent_on(server, tmp_path, tools=[tide])
+        with pytest.raises(ProviderError) as caught:
+            agent.chat("Hm?")
 
-    assert "tools" not in server.requests[1]
-    assert [event.text for event in events if isinstance(event, Notice)] == [
-        f"tiny at {server.url} takes no tools; it was asked without."
-    ]
+    assert [len(request["tools"]) for request in server.requests] == [1] * len(server.requests)
+    assert words.rstrip(".") in str(caught.value)
+    assert said(tmp_path) == [("user", "Hm?")]
+
+
+def test_a_refusal_of_tools_says_what_to_do(tmp_path: Path) -> None:
+    with ModelServer(status(400, "tiny does not support tools")) as server:
+        agent = agent_on(server, tmp_path, tools=[tide])
+        with pytest.raises(ProviderError) as caught:
+            agent.chat("Hm?")
+
+    assert str(caught.value) == (
+        f"{server.url} refused the request (400): tiny does not support tools. It was asked with tools, and nothing was "
+        "sent without them: switch them off, or choose another model."
+    )
 
 
 def test_without_a_model_the_first_one_the_server_lists_answers(tmp_path: Path) -> None:
@@ -395,7 +417,7 @@ def test_an_answer_that_was_filtered_away_is_recorded_and_never_sent(tmp_path: P
         agent.chat("Why?")
 
     assert on_disk(tmp_path)[1]["finish_reason"] == "content_filter"
-    assert [m["role"] for m in server.sent[1]] == ["user", "user"]
+    assert server.sent[1] == [{"role": "user", "content": "Do it\n\nWhy?"}]
 
 
 def test_a_call_that_was_cut_is_kept_as_text_and_neither_stored_as_a_call_nor_run(tmp_path: Path) -> None:
@@ -577,7 +599,7 @@ def test_with_nothing_to_answer_going_on_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(401, "refuses the API key"), (403, "does not allow"), (404, "has no model 'tiny'"), (413, "too large")],
+    [(401, "wants an API key"), (403, "does not allow"), (404, "has no model 'tiny'"), (413, "too large")],
 )
 def test_a_refused_request_is_one_sentence_with_what_to_do(tmp_path: Path, code: int, words: str) -> None:
     with ModelServer(status(code)) as server:

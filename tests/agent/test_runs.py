@@ -262,7 +262,7 @@ def test_a_failed_run_says_why_and_leaves_the_prompt(folder: Path) -> None:
         run.wait(30)
 
     assert run.state == "failed"
-    assert "refuses the API key (401)" in (run.error or "")
+    assert "wants an API key (401)" in (run.error or "")
     assert on_disk(folder) == [("user", "When?")]
     assert list(run.follow())[-1].state == "failed"
 

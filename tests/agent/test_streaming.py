@@ -118,6 +118,31 @@ def test_a_new_id_in_every_delta_without_a_name_is_one_call() -> None:
     assert calls(delta('{"port":', "tide", "c1", 0), delta('"Ember"}', None, "c9", 0), END) == [("c1", "tide", EMBER)]
 
 
+def legacy(arguments: Any = None, name: str | None = None) -> Any:
+    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
+    return chunk({"function_call": function})
+
+
+def test_a_call_of_the_legacy_form_is_a_call() -> None:
+    ((call_id, name, arguments),) = calls(
+        legacy("", "tide"), legacy('{"port":'), legacy('"Ember"}', "tide"), chunk({}, "function_call")
+    )
+
+    assert call_id
+    assert (name, arguments) == ("tide", EMBER)
+
+
+def test_a_call_that_comes_in_both_forms_is_one() -> None:
+    assert calls(legacy(EMBER, "tide"), delta(EMBER, "tide", "c1", 0), END) == [("c1", "tide", EMBER)]
+
+
+def test_a_call_of_the_legacy_form_that_was_cut_is_not_one() -> None:
+    answer = Answer()
+    answer.add(legacy('{"port":"Em', "tide"))
+
+    assert answer.message()["unfinished_calls"] == [{"name": "tide", "arguments": '{"port":"Em'}]
+
+
 def test_arguments_as_an_object_become_json() -> None:
     ((_, name, arguments),) = calls(delta({"port": "Ember"}, "tide", "c1", 0), END)
 

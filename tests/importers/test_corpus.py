@@ -13,6 +13,7 @@ from sessions_lib import importers, messages
 from sessions_lib.errors import ImportRefused
 from sessions_lib.importers import Imported
 from sessions_lib.messages import encoding, tool_calls, usage
+from sessions_lib.messages.request import user_first
 from sessions_lib.store.manager import SessionManager
 from tests.importers.files import CORPUS, DATA, corpus
 from tests.model_server import problems
@@ -263,7 +264,8 @@ def test_what_a_provider_is_sent_of_an_imported_session_is_valid(path: Path) -> 
     found, _ = importers.read(path)
 
     for one in found:
-        assert problems(messages.for_request([*one.messages, {"role": "user", "content": "And now?"}])) == []
+        request = messages.for_request([*one.messages, {"role": "user", "content": "And now?"}])
+        assert problems(user_first(request)) == []
         for message in one.messages:
             assert encoding.decode(encoding.encode(message)) == message
 

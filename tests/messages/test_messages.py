@@ -77,11 +77,8 @@ def test_an_unanswered_call_is_answered_by_an_error_that_says_the_outcome_is_unk
 def test_of_parallel_calls_the_answered_ones_keep_their_answers() -> None:
     request = messages.for_request([LIGHTHOUSES, call("c1", "c2", "c3"), result("c2", "2.4 m")])
 
-    assert [(m["tool_call_id"], m["content"]) for m in request[2:]] == [
-        ("c1", tool_calls.UNKNOWN_OUTCOME),
-        ("c2", "2.4 m"),
-        ("c3", tool_calls.UNKNOWN_OUTCOME),
-    ]
+    assert said(request[2:]) == [tool_calls.UNKNOWN_OUTCOME, "2.4 m", tool_calls.UNKNOWN_OUTCOME]
+    assert [m["tool_call_id"] for m in request[2:]] == [made["id"] for made in request[1]["tool_calls"]]
 
 
 def test_a_result_without_a_call_and_a_second_result_are_not_sent() -> None:
@@ -153,7 +150,7 @@ def test_null_content_beside_calls_stays_null_and_an_empty_answer_is_left_out() 
 def test_a_refusal_is_sent_and_reasoning_is_not() -> None:
     stored = [{"role": "assistant", "content": None, "refusal": "I cannot.", "reasoning_content": "hm"}]
 
-    assert messages.for_request(stored) == [{"role": "assistant", "content": None, "refusal": "I cannot."}]
+    assert messages.for_request(stored) == [{"role": "assistant", "content": "I cannot."}]
 
 
 def test_the_system_prompt_goes_first() -> None:
@@ -235,7 +232,7 @@ def test_a_call_is_told_in_one_line() -> None:
     )
 
 
-def test_tool_names_and_call_ids_from_elsewhere_are_sent_in_the_form_openai_takes() -> None:
+def test_tool_names_from_elsewhere_are_sent_in_the_form_openai_takes() -> None:
     long_id = "call_" + "0" * 36
     call = {"id": long_id, "type": "function", "function": {"name": "dalle.text2im " + "x" * 80, "arguments": "{}"}}
     history = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": long_id, "content": "ok"}]
@@ -244,5 +241,4 @@ def test_tool_names_and_call_ids_from_elsewhere_are_sent_in_the_form_openai_take
 
     sent = assistant["tool_calls"][0]
     assert sent["function"]["name"] == "dalle_text2im_" + "x" * 50
-    assert len(sent["id"]) <= 40
     assert result["tool_call_id"] == sent["id"]

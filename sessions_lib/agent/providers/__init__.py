@@ -1,0 +1,40 @@
+"""Where a model answers, over which wire, and what is said when it does not.
+
+``endpoints`` chooses the address and the key, ``client`` makes the connection, ``chat`` sends one request, ``words``
+reads what servers say in errors and ``problems`` says it to a person, ``waiting`` knows when to ask again.
+"""
+
+from __future__ import annotations
+
+from sessions_lib.agent.providers.chat import ModelCall
+from sessions_lib.agent.providers.client import check, client, context_sizes, list_models, with_model
+from sessions_lib.agent.providers.endpoints import (
+    DEMO_MODEL,
+    OPENAI_URL,
+    PRESETS,
+    Endpoint,
+    check_given,
+    choose,
+    is_loopback,
+)
+from sessions_lib.agent.providers.problems import problem, without_key
+from sessions_lib.agent.providers.waiting import Wait
+
+__all__ = [
+    "DEMO_MODEL",
+    "OPENAI_URL",
+    "PRESETS",
+    "Endpoint",
+    "ModelCall",
+    "Wait",
+    "check",
+    "check_given",
+    "choose",
+    "client",
+    "context_sizes",
+    "is_loopback",
+    "list_models",
+    "problem",
+    "with_model",
+    "without_key",
+]

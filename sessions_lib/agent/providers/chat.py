@@ -1,0 +1,243 @@
+"""One request over Chat Completions: sent, read as it comes, waited for, ended from any thread.
+
+* **Nothing is left out of it** but ``stream_options``, where the server's refusal names them: they ask for token
+  counts and for nothing a person wanted. A server that takes no tools is an error, in its own words.
+* A server that is busy, or not there, is asked again, at most twice and for at most a minute; a wait that a person
+  would notice is told of (``Wait``), and a stop ends it.
+* A stream that has said why it ended (``finish_reason``) is over within seconds, whatever the connection does.
+
+Does not put the answer together (``streaming`` does) and stores nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from sessions_lib.agent.providers.client import sending, with_model
+from sessions_lib.agent.providers.endpoints import Endpoint
+from sessions_lib.agent.providers.problems import IS_IT_V1, problem, reported, told
+from sessions_lib.agent.providers.waiting import SHOWN_FROM_S, Wait, before_next_try, said
+from sessions_lib.agent.providers.words import decoded, words
+from sessions_lib.errors import ProviderError
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import OpenAI
+
+_HEARD = 4000  # bytes
+LINGER_S = 2.0  # how long a stream that has ended may still bring its usage
+_WITH_TOOLS = "It was asked with tools, and nothing was sent without them: switch them off, or choose another model."
+_connections: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # client -> its latest connection, which it may reuse
+
+
+class ModelCall:
+    """One request to a model: ``chunks`` sends it, ``abort`` ends it from another thread.
+
+    ``endpoint`` has a model once it was asked; ``build`` makes the request for it.
+    """
+
+    def __init__(self, made: OpenAI, endpoint: Endpoint, build: Callable[[Endpoint], dict[str, Any]]) -> None:
+        self.endpoint = endpoint
+        self._client, self._build = made, build
+        self._request: dict[str, Any] = {}
+        self._response: httpx2.Response | None = None
+        self._aborted = threading.Event()
+        self._has_ended = False  # the model said why it ended
+
+    def chunks(self) -> Iterator[Mapping[str, Any] | Wait]:
+        """The chunks as dicts; at least one, or ``ProviderError``. Closing the iterator closes the connection."""
+        import httpx2
+        import openai
+
+        sending.call = self
+        has_begun = False
+        try:
+            stream = yield from self._open()
+            self._response = getattr(stream, "response", None)
+            with contextlib.closing(stream):
+                for chunk in self._read(stream):
+                    has_begun = True
+                    yield chunk
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, OSError, ValueError) as error:
+            if not self._has_ended:  # else the connection broke nothing
+                raise problem(error, self.endpoint, has_begun=has_begun) from error
+        finally:
+            sending.call = None
+
+    def before_sending(self, request: httpx2.Request) -> None:
+        """Refuse what would be sent after an abort; notice the connection that is made."""
+        import httpx2
+
+        if self._aborted.is_set():
+            raise httpx2.ConnectError("stopped", request=request)
+        request.extensions["trace"] = self._trace
+
+    def _trace(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            _connections[self._client] = info["return_value"]
+            if self._aborted.is_set():  # while it was connecting
+                _shut(info["return_value"])
+
+    def _open(self) -> Generator[Wait, None, Any]:
+        import openai
+
+        self.endpoint = with_model(self.endpoint, self._client)
+        self._request = self._build(self.endpoint)
+        client = self._client.with_options(max_retries=0)  # the SDK would wait in silence
+        tries, waited_s = 0, 0.0
+        while True:
+            try:
+                return client.chat.completions.create(**self._request, model=self.endpoint.model, stream=True)
+            except (openai.APIStatusError, openai.APIConnectionError) as error:
+                if self._leave_out_stream_options(error):
+                    continue
+                tries += 1
+                pause_s = before_next_try(error, tries, waited_s) if tries <= self._client.max_retries else None
+                if pause_s is None or self._aborted.is_set():
+                    raise problem(error, self.endpoint, hint=self._hint(error)) from error
+                waited_s += pause_s
+                if pause_s >= SHOWN_FROM_S:
+                    yield Wait(pause_s, f"{self.endpoint.name} asks to wait {said(pause_s)}{_status(error)}")
+            if self._aborted.wait(pause_s):
+                raise ProviderError("Stopped while waiting.")
+
+    def _leave_out_stream_options(self, error: Any) -> bool:
+        """Drop them from the request if the provider's refusal names them; True if that was possible."""
+        is_refusal = getattr(error, "status_code", None) in (400, 404, 422, 500, 501)
+        named = str(error).lower()
+        if "stream_options" not in self._request or not is_refusal:
+            return False
+        if "stream_options" not in named and "include_usage" not in named:
+            return False
+        del self._request["stream_options"]
+        return True
+
+    def _hint(self, error: Any) -> str:
+        is_refusal = 400 <= getattr(error, "status_code", 0) < 500
+        return _WITH_TOOLS if is_refusal and "tools" in self._request and "tool" in str(error).lower() else ""
+
+    def _read(self, stream: Any) -> Iterator[Mapping[str, Any]]:
+        kind = self._response.headers.get("content-type", "") if self._response is not None else ""
+        if self._response is not None and ("json" in kind or "html" in kind):
+            yield self._whole_body(kind)
+            return
+        heard = _listen(self._response)
+        count = 0
+        hang_up: threading.Timer | None = None
+        try:
+            for item in stream:
+                chunk = _plain(item)
+                if (wrong := _error_in(chunk)) is not None:
+                    raise reported(wrong, self.endpoint)
+                if not isinstance(chunk, Mapping):
+                    continue
+                count += 1
+                yield chunk
+                if hang_up is None and _says_why_it_ended(chunk):
+                    self._has_ended = True
+                    hang_up = threading.Timer(LINGER_S, self._hang_up)
+                    hang_up.daemon = True
+                    hang_up.start()
+        finally:
+            if hang_up is not None:
+                hang_up.cancel()
+        if not count:
+            said = told(bytes(heard), self.endpoint)
+            raise ProviderError(f"{self.endpoint.name} sent no answer ({kind or 'nothing'}{said}). {IS_IT_V1}.")
+
+    def _whole_body(self, kind: str) -> Mapping[str, Any]:
+        """The answer of a server that does not stream, as one chunk."""
+        assert self._response is not None  # asked by the caller
+        content = self._response.read()
+        body = decoded(content)
+        if (wrong := _error_in(body)) is not None:
+            raise reported(wrong, self.endpoint)
+        choices = body.get("choices") if isinstance(body, Mapping) else None
+        first = choices[0] if isinstance(choices, list) and choices else None
+        if isinstance(body, Mapping) and isinstance(first, Mapping) and isinstance(first.get("message"), Mapping):
+            return body
+        # A list of choices without a message says nothing; anything else may hold words.
+        said = told(content if body is None else body, self.endpoint) or ": it holds no answer"
+        raise ProviderError(
+            f"{self.endpoint.name} answered with no stream of chunks ({kind.split(';')[0]}{said}). {IS_IT_V1}."
+        )
+
+    def _hang_up(self) -> None:
+        """End a stream that has said all there is to say, from another thread."""
+        stream = self._response.extensions.get("network_stream") if self._response is not None else None
+        if stream is not None:
+            _shut(stream)
+
+    def abort(self) -> None:
+        """End the call from any thread, also in the middle of a silent read or of a wait."""
+        self._aborted.set()
+        if (connection := _connections.get(self._client)) is not None:
+            _shut(connection)
+
+
+def _listen(response: httpx2.Response | None) -> bytearray:
+    """How the body of ``response`` begins, once it was read: the words of one that is no stream of chunks."""
+    import httpx2
+
+    heard = bytearray()
+    if response is None or response.headers.get("content-encoding"):
+        return heard
+    source: Any = response.stream
+
+    class Stream(httpx2.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            for data in source:
+                heard.extend(data[: _HEARD - len(heard)])
+                yield data
+
+        def close(self) -> None:
+            source.close()
+
+    response.stream = Stream()
+    return heard
+
+
+def _plain(item: Any) -> Any:
+    """A chunk as a dict; what is no chunk as it came."""
+    if isinstance(item, list):
+        return [_plain(inner) for inner in item]
+    return item.to_dict(warnings=False) if hasattr(item, "to_dict") else item
+
+
+def _error_in(body: Any) -> Any:
+    """What a chunk or a whole body says went wrong, ``None`` if it is no error."""
+    if isinstance(body, list):
+        return body if words(body) else None  # Gemini's errors come in a list; no chunk does
+    if not isinstance(body, Mapping):
+        return None
+    if body.get("error") or body.get("object") == "error":
+        return body
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, Mapping) and first.get("error"):
+        return first  # OpenRouter, in the middle of an answer
+    return body if "detail" in body and "choices" not in body else None
+
+
+def _says_why_it_ended(chunk: Mapping[str, Any]) -> bool:
+    choices = chunk.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return isinstance(first, Mapping) and bool(first.get("finish_reason"))
+
+
+def _status(error: Any) -> str:
+    status = getattr(error, "status_code", None)
+    return f" ({status})" if status else ""
+
+
+def _shut(connection: Any) -> None:
+    """End what a thread is reading: closing would not wake it, shutting the socket down does."""
+    raw = connection.get_extra_info("socket")
+    if raw is not None:
+        with contextlib.suppress(OSError):  # the server was first
+            raw.shutdown(socket.SHUT_RDWR)

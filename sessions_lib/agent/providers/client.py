@@ -1,0 +1,124 @@
+"""The ``openai`` client of an endpoint, and what its server says of its models.
+
+Nothing is sent to another place than the endpoint's: a redirect to another host, port or scheme is refused before the
+conversation and the key would follow it. A proxy from the environment is not used for this machine's own addresses: it
+could not reach them.
+
+Does not send a conversation: ``chat`` does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sessions_lib import text
+from sessions_lib.agent.providers.endpoints import DEMO_MODEL, Endpoint, is_loopback, place_of, without_secrets
+from sessions_lib.agent.providers.problems import IS_IT_V1, problem
+from sessions_lib.errors import ProviderError, SessionError
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import OpenAI
+
+CONNECT_TIMEOUT_S = 10.0
+_NO_KEY = "none"  # the SDK refuses an empty key; local servers ignore whatever they get
+sending = threading.local()  # .call: what is told of each request this thread sends, where it has a before_sending
+
+
+def client(endpoint: Endpoint) -> OpenAI:
+    """A new ``openai`` client for ``endpoint``, which is not the demo: ``demo_model`` has that one."""
+    import httpx2
+    from openai import OpenAI
+
+    assert endpoint.base_url is not None  # the demo has no address
+    address = endpoint.base_url
+    timeout = httpx2.Timeout(endpoint.timeout_s, connect=CONNECT_TIMEOUT_S)
+
+    def before_sending(request: httpx2.Request) -> None:
+        _check_place(address, str(request.url))
+        if (call := getattr(sending, "call", None)) is not None:
+            call.before_sending(request)
+
+    transport = httpx2.Client(
+        trust_env=not is_loopback(address),
+        timeout=timeout,
+        follow_redirects=True,
+        event_hooks={"request": [before_sending]},
+    )
+    return OpenAI(
+        api_key=endpoint.api_key or _NO_KEY, base_url=address, timeout=timeout, max_retries=2, http_client=transport
+    )
+
+
+def _check_place(address: str, target: str) -> None:
+    """Refuse a ``target`` that is not where ``address`` is: a redirect leads there. Its own https is no other place."""
+    (scheme, host, port), (to_scheme, to_host, to_port) = place_of(address), place_of(target)
+    is_same = (scheme, host, port) == (to_scheme, to_host, to_port)
+    is_upgrade = host == to_host and (scheme, port, to_scheme, to_port) == ("http", 80, "https", 443)
+    if not is_same and not is_upgrade:
+        raise ProviderError(
+            f"{without_secrets(address)} leads to another server, {without_secrets(target)}; nothing was sent there. "
+            "If that is the one you mean, give its address."
+        )
+
+
+def list_models(endpoint: Endpoint, made: OpenAI | None = None) -> list[str]:
+    """The ids of the models ``endpoint`` offers, in its order; ``ProviderError`` if it cannot be asked."""
+    return [DEMO_MODEL] if endpoint.is_demo else list(_listed(endpoint, made))
+
+
+def context_sizes(endpoint: Endpoint, made: OpenAI | None = None) -> dict[str, int]:
+    """Model → tokens of its context, where ``endpoint`` says so: vLLM, OpenRouter, LM Studio and llama.cpp do."""
+    found = {} if endpoint.is_demo else _listed(endpoint, made)
+    return {model: size for model, facts in found.items() if (size := _context_size(facts)) is not None}
+
+
+def _context_size(facts: Mapping[str, Any]) -> int | None:
+    more = facts.get("meta")
+    said = [facts.get(key) for key in ("max_model_len", "context_length", "max_context_length", "context_window")]
+    said += [more.get("n_ctx"), more.get("n_ctx_train")] if isinstance(more, Mapping) else []
+    return next((size for size in said if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
+
+
+def _listed(endpoint: Endpoint, made: OpenAI | None) -> dict[str, dict[str, Any]]:
+    """Model → what the server says of it, in its order."""
+    import httpx2
+    import openai
+
+    asked = (made or client(endpoint)).with_options(timeout=CONNECT_TIMEOUT_S, max_retries=0)
+    try:
+        found = asked.models.list()
+        return {item.id: item.to_dict() for item in found.data if isinstance(item.id, str) and item.id}
+    except (openai.OpenAIError, httpx2.HTTPError) as error:
+        raise problem(error, endpoint) from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ProviderError(f"{endpoint.name} answers, but not with a list of models. {IS_IT_V1}") from error
+
+
+def with_model(endpoint: Endpoint, made: OpenAI | None = None) -> Endpoint:
+    """``endpoint`` with a model: its own, else the first the server lists."""
+    if endpoint.model:
+        return endpoint
+    listed = list_models(endpoint, made)
+    if not listed:
+        raise ProviderError(f"{endpoint.name} lists no model. Load one there, or name it (OPENAI_MODEL).")
+    return replace(endpoint, model=listed[0])
+
+
+def check(endpoint: Endpoint) -> str:
+    """One sentence that says whether ``endpoint`` answers; never an error. Asks for its models, starts nothing."""
+    if endpoint.is_demo:
+        return "The offline demo is ready; it knows the village by the Cave of Echoes and nothing else."
+    try:
+        listed = list_models(endpoint)
+    except SessionError as error:
+        return str(error)
+    if endpoint.model and listed and endpoint.model not in listed:
+        near = ", ".join(listed[:5])
+        return f"{endpoint.name} answers, but lists no model {endpoint.model!r}. It has: {near}."
+    if not listed:
+        return f"{endpoint.name} answers, but lists no model. Load one there, or type its name."
+    return f"{endpoint.name} answers and offers {text.count(len(listed), 'model')}."
