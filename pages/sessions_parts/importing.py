@@ -24,7 +24,9 @@ from sessions_lib.text import visible
 _OPEN = "import_open"
 _RUN = "import_run"
 _TOOLS = {".claude": "Claude Code", ".codex": "Codex", ".pi": "Pi"}
-_KNOWN = "Claude Code, Codex, Pi, ChatGPT exports, OpenAI chats and Forkbook's own exports"
+_KNOWN = (
+    "Claude Code, Codex, Pi, ChatGPT exports, OpenAI, AI SDK, Anthropic and Gemini chats and Forkbook's own exports"
+)
 _SHOWN = 500
 _SHORT_S = 2.0  # an import of so many seconds is waited for
 

@@ -12,8 +12,8 @@
 * ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up, and
   ``refusals`` says what could not be imported.
 
-One file a format: ``claude``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``openai_chat`` (which reads our own
-exports too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
+One file a format: ``claude``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``chat`` (which reads our own exports
+too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
 conversation is new, grown or unchanged.
 
 Tokens mean one thing in all of them (see ``usage``): ``usage`` holds OpenAI's numbers, ``usage_reported`` what the tool
@@ -30,10 +30,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from sessions_lib.errors import ImportRefused, SessionError, StorageError
-from sessions_lib.importers import astorlm, openai_chat, pi
+from sessions_lib.importers import astorlm, pi
 from sessions_lib.importers.adding.batch import alone
 from sessions_lib.importers.adding.store import Store
 from sessions_lib.importers.adding.writing import Outcome, put
+from sessions_lib.importers.chat import reader as chat
+from sessions_lib.importers.chat.wrapping import DIALECTS
 from sessions_lib.importers.chatgpt import reader as chatgpt
 from sessions_lib.importers.claude import reader as claude
 from sessions_lib.importers.codex import reader as codex
@@ -69,12 +71,10 @@ _READERS: dict[str, Callable[[Source, Records, ImportReport], list[Imported]]] =
     "pi": pi.read,
     "astorlm": astorlm.read,
     "chatgpt": chatgpt.read,
-    "forkbook": openai_chat.read,
-    "openai-chat": openai_chat.read,
-    "openai-finetune": openai_chat.read,
+    **dict.fromkeys(("forkbook", "openai-chat", "openai-finetune", *DIALECTS), chat.read),
 }
 # Formats that are one kind of lines with different names: forcing one of them on another is no mistake.
-_CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm"})
+_CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm", *DIALECTS})
 # What a source that is not what it looked like can raise inside a reader; each is told as a refusal of that file.
 _MISREAD = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError, OSError, zlib.error)
 

@@ -12,14 +12,10 @@ import json
 from typing import Any
 
 from sessions_lib import messages, times
-from sessions_lib.importers.claude import blocks as claude_blocks
-from sessions_lib.importers.claude.blocks import Answer
+from sessions_lib.importers.chat import anthropic
 from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso
 from sessions_lib.importers.source import Records, Source
-from sessions_lib.messages import content
 from sessions_lib.messages.content import Message
-
-_OWN_KEYS = ("id", "role", "content", "timestamp", "usage", "model")
 
 
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
@@ -37,7 +33,7 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
         said = json.dumps([before, record["role"], record.get("content")], sort_keys=True)
         before = hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=12).hexdigest()
         message_id = f"al_{record['id']}" if isinstance(record.get("id"), str) and record["id"] else f"al_{before}"
-        found += _messages(record, message_id, names_of, report)
+        found += anthropic.messages_of(record, message_id, names_of, report)
     fill_times(found, iso(meta.get("createdAt")))
     if not found:
         return []
@@ -57,33 +53,3 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
             created=times.parse(meta.get("createdAt")),
         )
     ]
-
-
-def _messages(record: dict[str, Any], message_id: str, names_of: dict[str, str], report: ImportReport) -> list[Message]:
-    blocks = claude_blocks.blocks_of(record)
-    base: Message = {key: value for key, value in record.items() if key not in _OWN_KEYS}
-    base["id"] = message_id
-    if (moment := iso(record.get("timestamp"))) is not None:
-        base["timestamp"] = moment
-    if record["role"] == "assistant":
-        answer = Answer({"role": "assistant", "content": None, **base}, names_of)
-        answer.add({"message": {"usage": record.get("usage"), "model": record.get("model")}}, blocks)
-        answer.finish(report)
-        return [answer.message]
-    results = [b for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result"]
-    made: list[Message] = []
-    for number, block in enumerate(results):
-        call_id = content.as_text(block.get("tool_use_id"))
-        result: Message = {"role": "tool", "tool_call_id": call_id, "content": claude_blocks.result_content(block)}
-        result |= {**base, "id": message_id + (f":{number}" if number else "")}
-        if call_id in names_of:
-            result["name"] = names_of[call_id]
-        if block.get("is_error") is True:
-            result["is_error"] = True
-        made.append(result)
-    others = [block for block in blocks if block not in results]
-    if others or not results:
-        said = claude_blocks.user_content(others)
-        suffix = ":text" if results else ""
-        made.append({"role": record["role"], "content": said, **base, "id": message_id + suffix})
-    return made

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sessions_lib.importers.chat.wrapping import DIALECTS, dialect_of, is_message, messages_in
 from sessions_lib.importers.imported import word
 from sessions_lib.importers.source import SQLITE, Records, Source
 
@@ -22,6 +23,9 @@ TOOLS = {
     "forkbook": "Forkbook",
     "openai-chat": "OpenAI Chat messages",
     "openai-finetune": "OpenAI fine-tuning examples",
+    "ai-sdk": "AI SDK messages",
+    "anthropic-api": "Anthropic API messages",
+    "gemini-api": "Gemini API contents",
     "chatgpt": "ChatGPT export",
 }
 ALIASES = {
@@ -34,8 +38,10 @@ ALIASES = {
     "fine-tuning": "openai-finetune",
     "chatgpt-export": "chatgpt",
     "json": "forkbook",
+    "aisdk": "ai-sdk",
+    "ai_sdk": "ai-sdk",
+    "anthropic": "anthropic-api",
 }
-MESSAGE_LISTS = ("messages", "traj", "conversation", "history", "trajectory", "dialog")
 _LOOKED_AT = 400  # records looked at; a session's kind shows long before
 
 _CLAUDE_TYPES = frozenset(
@@ -142,11 +148,16 @@ def _list(items: Sequence[Mapping[str, Any]]) -> Kind:
         return Kind("", "a prompt log of Gemini CLI, not a session")
     if any(item.get("type") in ("function_call", "function_call_output") and "role" not in item for item in items):
         return _RESPONSES
-    if any(messages_in(item) is not None for item in items):
-        return Kind("openai-chat", TOOLS["openai-chat"])
-    if any(_is_message(item) for item in items):
-        return Kind("openai-chat", TOOLS["openai-chat"])
-    return _UNKNOWN
+    return _chat(items) or _UNKNOWN
+
+
+def _chat(items: Sequence[Mapping[str, Any]]) -> Kind | None:
+    """Messages, or objects with messages, by whose they are; ``None`` if they are neither."""
+    listed: list[Sequence[Any]] = [found for item in items if (found := messages_in(item)) is not None] or [items]
+    if not any(is_message(message) for messages in listed for message in messages) and not any(map(dialect_of, listed)):
+        return None
+    format = next(filter(None, map(dialect_of, listed)), "openai-chat")
+    return Kind(format, TOOLS[format])
 
 
 _RESPONSES = Kind("", "a list of OpenAI Responses items", "join its function calls and outputs to messages")
@@ -179,8 +190,12 @@ def _object(value: Mapping[str, Any], source: Source) -> Kind:
             return Kind("", "a LibreChat export", "walk its nested children or parentMessageId, one session a leaf")
         if any(isinstance(m, Mapping) and m.get("type") in ("gemini", "user", "info") for m in messages):
             return _GEMINI
-    if messages_in(value) is not None:
-        return Kind("openai-chat", TOOLS["openai-chat"])
+    if isinstance(value.get("chunkedPrompt"), Mapping):
+        return Kind("", "a prompt of Google AI Studio", "turn the chunks of its chunkedPrompt into messages")
+    if isinstance(value.get("candidates"), list) and any("content" in c for c in value["candidates"] if c):
+        return Kind("", "a response of the Gemini API", "the request it answers, which it does not hold")
+    if messages_in(value) is not None and (chat := _chat([value])) is not None:
+        return chat
     if {"user_settings", "chatgpt_plus_user", "export_files"} & value.keys() or _names_assets(value):
         return _CHATGPT_REST
     if isinstance(value.get("output"), list) and value.get("object") == "response":
@@ -200,22 +215,9 @@ def _is_open_webui(value: Mapping[str, Any]) -> bool:
     return isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping)
 
 
-def messages_in(value: Mapping[str, Any]) -> list[Any] | None:
-    """The list of messages in an object, under any of the names that tools give it; ``None`` if there is none."""
-    return next((list(value[key]) for key in MESSAGE_LISTS if _has_messages(value.get(key))), None)
-
-
 def _names_assets(value: Mapping[str, Any]) -> bool:
     names = list(value)[:20]
     return bool(names) and all(name.startswith(("file-", "file_")) and isinstance(value[name], str) for name in names)
-
-
-def _has_messages(value: Any) -> bool:
-    return isinstance(value, list) and any(_is_message(item) for item in value)
-
-
-def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("role"), str) and value["role"] != ""
 
 
 # ---------------------------------------------------------------- lines
@@ -251,10 +253,13 @@ def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
     if any(record.get("object") in ("chat.completion", "chat.completion.chunk") for record in records):
         return Kind("", "a Chat Completions response", "the request it answers, which it does not hold")
     if any(messages_in(record) is not None for record in records):
-        return Kind("openai-finetune", TOOLS["openai-finetune"])
-    messages = [record for record in records if _is_message(record)]
+        chat = _chat(records)
+        return chat if chat and chat.format in DIALECTS else Kind("openai-finetune", TOOLS["openai-finetune"])
+    messages = [record for record in records if is_message(record)]
     if messages:
         return _chat_lines(messages, source)
+    if dialect_of(records):
+        return _chat(records) or _UNKNOWN
     if any("sessionID" in record for record in records):
         return Kind("", "a part of opencode's storage", "join its session, message and part folders")
     return _UNKNOWN
@@ -265,6 +270,8 @@ def _chat_lines(messages: Sequence[Mapping[str, Any]], source: Source) -> Kind:
         return Kind("", "a Mistral Vibe session", "turn its argument objects and meta.json into ours")
     if any("pinned" in message or "hide" in message or "call_id" in message for message in messages):
         return Kind("", "a gptme conversation", "its tool calls are text inside answers; they would be guessed from")
+    if dialect_of(messages) in ("ai-sdk", "gemini-api"):
+        return _chat(messages) or _UNKNOWN
     if is_astorlm(source, messages):
         return Kind("astorlm", TOOLS["astorlm"])
     if any("id" in message and "timestamp" in message for message in messages):

@@ -19,6 +19,7 @@ from tests.importers.files import CORPUS, DATA, corpus
 from tests.model_server import problems
 
 TOOLS = ("claude-code", "codex", "pi", "chatgpt-export", "openai-chat", "openai-finetune")
+DIALECTS = ("ai-sdk", "anthropic-api", "gemini-api")
 NO_SESSION = ("feipi-empty.jsonl", "chronicle-empty-session.jsonl", "expected.json", "gen-expected-dev.json")
 
 ONLY_COUNTS = {"archived.jsonl", "s2.jsonl"}  # not a word was said: read, and refused by an import
@@ -259,7 +260,7 @@ def test_an_import_of_a_whole_folder_loses_nothing_and_a_second_adds_nothing(tmp
         assert not info.parent or manager.exists(info.parent)
 
 
-@pytest.mark.parametrize("path", files("claude-code") + files("codex") + files("pi") + files("chatgpt-export"))
+@pytest.mark.parametrize("path", [file for tool in (*TOOLS[:4], *DIALECTS) for file in files(tool)])
 def test_what_a_provider_is_sent_of_an_imported_session_is_valid(path: Path) -> None:
     found, _ = importers.read(path)
 

@@ -108,6 +108,20 @@ def test_what_was_deleted_hides_no_other_conversation_of_the_same_numbers(tmp_pa
     assert texts(manager) == [BOAT]
 
 
+def test_what_was_deleted_hides_no_conversation_that_only_starts_alike(tmp_path: Path) -> None:
+    hello, other = ([{"role": "user", "content": "Hello"}, {"role": "assistant", "content": text}] for text in "ab")
+    files = [document(tmp_path / f"{number}.json", said) for number, said in enumerate((hello, other))]
+    manager = SessionManager(tmp_path / "sessions")
+    bring(manager, files[0])
+    manager.delete(manager.list()[0].id)
+
+    assert bring(manager, document(files[0], [*hello, {"role": "user", "content": "More."}]), files[1]) == [
+        "deleted",
+        "new",
+    ]
+    assert texts(manager) == [("Hello", "b")]
+
+
 def earlier(folder: Path, file: Path, said: list[dict[str, Any]]) -> SessionManager:
     """A folder as version 1 of the import left it: numbers kept, the conversation named after the first of them."""
     manager = SessionManager(folder)

@@ -30,13 +30,16 @@ class Gone:
         """The key of the conversation it was imported from."""
         return str(self.meta["imported_from"]["key"])
 
-    def holds(self, line: Sequence[str]) -> bool:
-        """True if every message of ``line`` is in it."""
+    def holds(self, line: Sequence[str], *, keeps_as_is: bool) -> bool:
+        """True if every message of ``line`` is in it, or ``line`` starts with all that was imported of it."""
         try:
             said = jsonl.read(self.place / f"{self.session}.jsonl").messages
         except OSError:
             return False
-        return any(set(line) <= set(known_by(said, keeps_as_is=as_is)) for as_is in (True, False))
+        known = known_by(said, keeps_as_is=keeps_as_is)
+        count = self.meta["imported_from"].get("messages")
+        start = known[:count] if isinstance(count, int) and count > 0 else known
+        return set(line) <= set(known) or (bool(start) and start == list(line[: len(start)]))
 
 
 class Deleted:
@@ -65,10 +68,14 @@ class Deleted:
         """For each deleted session that a file gave, how many sessions the file gave in all."""
         return self._by_file.get(file, [])
 
-    def has(self, conversation: str, key: str, line: Sequence[str]) -> bool:
-        """True if this branch of ``conversation`` was deleted: by its key, or because its messages all were."""
+    def has(self, conversation: str, key: str, line: Sequence[str], *, keeps_as_is: bool) -> bool:
+        """True if this branch of ``conversation`` was deleted: by its key, or because its messages were.
+
+        Where messages are kept as they are, a key is only how a conversation starts, and proves nothing.
+        """
         found = self._by_conversation.get(conversation, ())
-        return any(gone.key == key for gone in found) or any(gone.holds(line) for gone in found)
+        is_named = not keeps_as_is and any(gone.key == key for gone in found)
+        return is_named or any(gone.holds(line, keeps_as_is=keeps_as_is) for gone in found)
 
     def forget(self, conversation: str | None = None) -> None:
         """Take ``conversation``, or all, as not deleted."""

@@ -99,7 +99,8 @@ class _Merge:
         covering = self._covering(branch, line)
         known = covering or self._grown_from(line)
         if known is None:
-            if self._store.deleted.has(branch.conversation or branch.key, branch.key, line):
+            named = branch.conversation or branch.key
+            if self._store.deleted.has(named, branch.key, line, keeps_as_is=self._as_is):
                 return Outcome(None, title, "deleted", 0, len(line))
             return self._add(branch, line, title)
         self._used.add(known.id)

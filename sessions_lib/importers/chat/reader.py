@@ -1,13 +1,15 @@
-"""Chat Completions messages as they are: our JSON export, our own JSONL, lists of messages, fine-tuning examples.
+"""Chat messages: our JSON export, our own JSONL, lists of messages, requests, fine-tuning examples, others' dialects.
 
 * ``{"forkbook": 1, "id", "meta", "messages"}``, what our JSON export writes: messages and metadata come back equal.
 * JSONL with one message a line, our own (metadata beside it is read too) or any other tool's.
 * A JSON list of messages, an object with ``messages`` (or ``history`` and the like), or a list of such objects: one
-  session each.
+  session each. Rows with a ``chatId`` are one session a chat.
 * Fine-tuning JSONL: one ``{"messages": […]}`` a line; its other keys are kept in the metadata under ``example``.
+* The AI SDK's messages, Anthropic's and Gemini's become chat messages (``ai_sdk``, ``anthropic``, ``gemini``). The
+  system prompt beside the messages of a request becomes the session's.
 
-Messages are stored without a change: unknown keys, ``null``, missing and empty stay apart, and none gets an id or a
-time it did not have. Ids that are only numbers within a conversation are made unique, but for our own files.
+Chat messages are stored without a change: unknown keys, ``null``, missing and empty stay apart, and none gets an id or
+a time it did not have. Ids that are only numbers within a conversation are made unique, but for our own files.
 """
 
 from __future__ import annotations
@@ -16,8 +18,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessions_lib import messages, times
+from sessions_lib.importers.chat.wrapping import (
+    DIALECTS,
+    MESSAGE_LISTS,
+    SYSTEM,
+    by_chat,
+    dialect_of,
+    messages_in,
+    system_in,
+)
 from sessions_lib.importers.imported import Imported, ImportReport
-from sessions_lib.importers.recognise import MESSAGE_LISTS, messages_in
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.unique_ids import unique
 from sessions_lib.messages.content import Message
@@ -29,25 +39,29 @@ _OWN_KEYS = ("version", "id", "title", "tags", "imported_from", "forked_from")
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
     """The conversations in a file of chat messages, in its order."""
     if records.is_document:
-        return _document(records.document, source, report)
+        return _document(records.document, report)
     if len(records.lines) == 1 and not messages.is_message(records.first):
-        return _document(records.first, source, report)
-    if any(_listed(record) is not None for _, record in records.lines[:50]):
-        return _many([record for _, record in records.lines], source, report)
-    said = _good([record for _, record in records.lines], report)
-    meta = source.metadata()
-    return [_one(said, meta, None, is_ours="version" in meta)] if said else []
+        return _document(records.first, report)
+    lines = [record for _, record in records.lines]
+    if any(_listed(record) is not None for record in lines[:50]):
+        return _many(lines, report)
+    return _chats(lines, source.metadata(), report)
 
 
-def _document(document: Any, source: Source, report: ImportReport) -> list[Imported]:
+def _document(document: Any, report: ImportReport) -> list[Imported]:
     if isinstance(document, dict):
-        return _many([document], source, report)
+        return _many([document], report)
     if not isinstance(document, list):
         return []
     if any(isinstance(item, dict) and _listed(item) is not None for item in document):
-        return _many(document, source, report)
-    said = _good(document, report)
-    return [_one(said, {}, None)] if said else []
+        return _many(document, report)
+    return _chats(document, {}, report)
+
+
+def _chats(rows: Sequence[Any], meta: Mapping[str, Any], report: ImportReport) -> list[Imported]:
+    """The conversation that is a list of messages, or the several whose rows lie in one table."""
+    chats = [_said(chat, report) for chat in by_chat(rows)]
+    return [_one(said, meta, None, is_ours="version" in meta) for said in chats if said]
 
 
 def _listed(item: Mapping[str, Any]) -> list[Any] | None:
@@ -56,29 +70,36 @@ def _listed(item: Mapping[str, Any]) -> list[Any] | None:
     return messages_in(item)
 
 
-def _good(items: Sequence[Any], report: ImportReport) -> list[Message]:
+def _said(items: Sequence[Any], report: ImportReport) -> list[Message]:
+    """Chat messages as they are, those of other libraries as chat messages."""
+    if (dialect := dialect_of(items)) != "":
+        return DIALECTS[dialect][1](items, report)
     said = [item for item in items if messages.is_message(item)]
     if len(said) < len(items):
         report.skipped["entry that is no message"] += len(items) - len(said)
     return said
 
 
-def _many(items: Sequence[Any], source: Source, report: ImportReport) -> list[Imported]:
+def _many(items: Sequence[Any], report: ImportReport) -> list[Imported]:
     found = []
     for item in items:
         listed = _listed(item) if isinstance(item, dict) else None
-        said = _good(listed, report) if listed is not None else []
+        is_ours = isinstance(item, dict) and "forkbook" in item
+        said = [] if listed is None else [*filter(messages.is_message, listed)] if is_ours else _said(listed, report)
         if not said:
             report.skipped["entry without messages"] += 1
             continue
         meta = item.get("meta") if isinstance(item.get("meta"), dict) else {}
-        if "forkbook" in item:
+        if is_ours:
             found.append(_one(said, meta, item.get("id"), is_ours=True))
             continue
-        rest = {key: value for key, value in item.items() if key not in (*MESSAGE_LISTS, "meta", "title", "id")}
+        system = system_in(item)
+        named = (*MESSAGE_LISTS, "meta", "title", "id", *(SYSTEM if system else ()))
+        rest = {key: value for key, value in item.items() if key not in named}
         own = item.get("id") if isinstance(item.get("id"), str) else None
         title = item.get("title") if isinstance(item.get("title"), str) else meta.get("title")
-        found.append(_one(said, {**meta, "title": title, **({"example": rest} if rest else {})}, own))
+        told = {**({"system": system} if system else {}), **meta, "title": title}
+        found.append(_one(said, {**told, **({"example": rest} if rest else {})}, own))
     return found
 
 
