@@ -9,10 +9,9 @@ import streamlit as st
 
 from pages.chat_parts import chat_composer, chat_state
 from pages.sessions_parts import importing, table
-from pages.shared import folder, found, frame, links, moments, providers, reading
+from pages.shared import acting, demo_sessions, folder, found, frame, links, moments, providers, reading
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import demo, text
-from sessions_lib.errors import SessionError
 from sessions_lib.store.records import SessionInfo
 
 WAYS = (
@@ -39,34 +38,6 @@ def start() -> None:
     if st.button("Start a session", type="primary", icon=":material/add:", key="home-start"):
         chat_state.forget()
         st.switch_page(frame.page("chat"))
-
-
-def draw_demo(is_loaded: bool) -> None:
-    """The button that makes the demo's sessions, or takes them away again."""
-    if is_loaded:
-        st.button("Remove the demo", icon=":material/delete_sweep:", key="home-demo-remove", on_click=remove_demo)
-    else:
-        st.button("Load the demo", icon=":material/science:", key="home-demo-load", on_click=load_demo)
-
-
-def load_demo() -> None:
-    """Make the demo's sessions in the folder."""
-    try:
-        made = demo.load(folder.manager())
-    except SessionError as error:
-        st.session_state["home-told"] = str(error)
-        return
-    st.session_state["home-told"] = f"{len(made)} sessions are there to look at."
-
-
-def remove_demo() -> None:
-    """Move the demo's sessions, and only them, to the trash."""
-    try:
-        gone = demo.remove(folder.manager())
-    except SessionError as error:
-        st.session_state["home-told"] = str(error)
-        return
-    st.session_state["home-told"] = f"The demo’s {len(gone)} sessions are in the trash; yours are where they were."
 
 
 def try_it() -> None:
@@ -159,6 +130,7 @@ def facts(info: SessionInfo) -> str:
 frame.frame("Home", width="home")
 if st.session_state.pop("home-goes", False):
     st.switch_page(frame.page("chat"), query_params=st.query_params.to_dict())
+acting.flash()
 importing.dialog()
 with st.container(horizontal=True, vertical_alignment="center", gap="large", key="home-hero"):
     with st.container(gap="small", key="home-words"):
@@ -169,19 +141,19 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
             "program: go on tomorrow, try another way in a fork, and see what each way cost."
         )
         actions = st.container(horizontal=True, gap="small")
-        if told := st.session_state.pop("home-told", None):
-            st.caption(f":material/info: {safe_label(told)}")
     with st.container(width=400, key="home-picture"):
         st.image(str(frame.PARTS / "picture.svg"), width=400, alt="A line of messages that forks after the fourth")
 
 ways = st.container(key="home-ways")
+shown: Sequence[str] = ()
 with folder.errors_told(), found.at_one_moment():
     recent, total, shown = found.newest(RECENT), found.total(), found.of_the_demo()
     with ways:
         draw_ways(walk(shown))
     with actions:
         start()
-        draw_demo(bool(shown))
+        if not shown:
+            demo_sessions.draw_load("home-demo-load")
         if not recent:
             importing.offer()
     if recent:
@@ -194,6 +166,8 @@ with folder.errors_told(), found.at_one_moment():
         draw_starter()
 
 st.space("small")
+if shown:
+    demo_sessions.draw_remove(shown)
 st.caption(
     f"Sessions are files in {safe_label(str(folder.manager().folder))}, readable by you alone. "
     f"Who answers: {safe_label(providers.name_of(providers.told({})))}. Nothing leaves this machine on its own."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -37,6 +38,14 @@ def test_loading_twice_makes_nothing_twice(loaded: SessionManager) -> None:
     assert demo.is_loaded(loaded)
     assert demo.load(loaded) == []
     assert len(loaded.list()) == 31
+
+
+def test_two_loads_at_once_make_one_demo(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        made = list(threads.map(lambda _: demo.load(SessionManager(tmp_path / "folder")), range(4)))
+
+    assert sorted(map(len, made)) == [0, 0, 0, 31]
+    assert len(SessionManager(tmp_path / "folder").list()) == 31
 
 
 def test_the_quest_was_really_played_and_its_forks_go_on_from_it(loaded: SessionManager) -> None:

@@ -9,12 +9,12 @@ import streamlit as st
 
 from pages.chat_parts import chat_state
 from pages.sessions_parts import importing, search_help
-from pages.shared import acting, filters, folder, found
+from pages.shared import acting, demo_sessions, filters, folder, found
 from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.links import asked
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import demo, text
+from sessions_lib import text
 from sessions_lib.errors import SessionError
 
 _VIEWS = {"": "Passages", "table": "Sessions"}
@@ -47,14 +47,8 @@ def nothing_yet() -> None:
 def begin() -> None:
     """The two ways to have something to look at."""
     with st.container(horizontal=True, gap="small", key="sessions_begin"):
-        st.button("Load the demo", key="sessions_demo", type="primary", icon=":material/science:", on_click=_load_demo)
+        demo_sessions.draw_load("sessions_demo", "primary")
         st.button("Start a session", key="sessions_start", icon=":material/add:", on_click=_start)
-
-
-def _load_demo() -> None:
-    with acting.told_as_flash():
-        made = demo.load(folder.manager())
-        acting.tell(f"{len(made)} sessions are there to look at. Home can remove them again.")
 
 
 def _start() -> None:

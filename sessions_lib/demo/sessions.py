@@ -22,13 +22,14 @@ from sessions_lib.agent.providers import DEMO_MODEL
 from sessions_lib.demo.samples import LARGE, Sample, Turn, named, samples
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import disk
-from sessions_lib.store.folder.folder import SUFFIX, ids_in
+from sessions_lib.store.folder import disk, locks
+from sessions_lib.store.folder.folder import SUFFIX, ids_in, make_folder
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
 
 MARK = {"demo": True}
 DAYS = 90
+_WAIT_S = 60.0  # a load takes a second or two, on a busy machine with a slow disk ten
 DAY_1 = "I need to get into the Cave of Echoes. Find out what it takes, and get what you can."
 DAY_2 = "I got the Silver Key from the mayor's daughter. What now?"
 WEST = "Suppose the key doesn't fit. Is there another way in?"
@@ -42,13 +43,16 @@ def is_loaded(manager: SessionManager) -> bool:
 def load(manager: SessionManager) -> list[str]:
     """Make the demo's sessions and return their ids; nothing (``[]``) if any of them is there already.
 
-    An id that a session of yours has is never taken: the demo's gets a number.
+    An id that a session of yours has is never taken: the demo's gets a number. One load at a time: a second one waits
+    for the first to end, and finds its sessions.
     """
-    if is_loaded(manager):
-        return []
-    now = datetime.now(UTC).replace(microsecond=0)
-    made = [*_samples(manager, now), _damaged(manager, now), *_auth(manager, now), *_quests(manager, now)]
-    return [session.id for session in made]
+    make_folder(manager.folder)
+    with locks.Lock(locks.lock_path(manager.folder, "", ".demo"), "demo", _WAIT_S):
+        if is_loaded(manager):
+            return []
+        now = datetime.now(UTC).replace(microsecond=0)
+        made = [*_samples(manager, now), _damaged(manager, now), *_auth(manager, now), *_quests(manager, now)]
+        return [session.id for session in made]
 
 
 def remove(manager: SessionManager) -> list[str]:

@@ -1,8 +1,10 @@
-"""Home in a real Chromium: a cold start, and rows that keep to one line."""
+"""Home in a real Chromium: a cold start, rows that keep to one line, the demo that comes once and goes on request."""
 
 from __future__ import annotations
 
-from sessions_lib import SessionManager
+from playwright.sync_api import expect
+
+from sessions_lib import SessionManager, demo
 from tests.record import GULL, LIGHTHOUSES
 
 
@@ -27,3 +29,48 @@ def test_a_long_title_gives_way_to_the_facts_beside_it(app):
     assert link["x"] + link["width"] <= facts["x"]
     cut = "text => [text.scrollWidth > text.clientWidth, getComputedStyle(text).textOverflow]"
     assert row.get_by_test_id("stPageLink").locator("p").evaluate(cut) == [True, "ellipsis"]
+
+
+def test_load_the_demo_clicked_twice_loads_once_and_removes_nothing(serve):
+    app = serve()
+    page = app.open("/")
+    place = page.get_by_role("button", name="Load the demo").bounding_box()
+    at = (place["x"] + 20, place["y"] + place["height"] / 2)
+
+    for _ in range(6):  # wherever in the load a click falls, and once it has ended
+        page.mouse.click(*at)
+        page.wait_for_timeout(250)
+    app.settle(page)
+
+    expect(page.get_by_text("31 sessions are there to look at.")).to_be_visible()
+    expect(page.get_by_role("link", name="All 31 sessions")).to_be_visible()
+    manager = SessionManager(app.folder)
+    assert (len(manager.list()), manager.trash()) == (31, [])
+
+
+def test_the_demo_is_removed_at_the_foot_of_the_page_and_an_undo_brings_it_back(serve):
+    app = serve()
+    manager = SessionManager(app.folder)
+    demo.load(manager)
+    page = app.open("/")
+
+    page.get_by_role("button", name="Remove the demo").click()
+    expect(page.get_by_text("31 sessions moved to the trash.")).to_be_visible()
+    assert manager.list() == []
+    page.get_by_role("button", name="Undo").click()
+
+    expect(page.get_by_text("31 sessions restored.")).to_be_visible()
+    assert len(manager.list()) == 31
+
+
+def test_the_demo_loaded_from_an_empty_compare_is_compared_there(serve):
+    app = serve()
+    page = app.open("/compare")
+
+    page.get_by_role("button", name="Load the demo").dblclick()
+
+    expect(page.locator(".st-key-compare_grid .head .title")).to_have_text(
+        ["The Cave of Echoes", "The Cave of Echoes, asking first"]
+    )
+    expect(page.get_by_text("31 sessions are there to look at.")).to_be_visible()
+    assert page.url.split("?")[0].endswith("/compare")
