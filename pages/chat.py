@@ -15,6 +15,12 @@ from sessions_lib.errors import SessionError
 from sessions_lib.store.session import Session
 
 
+def closed_saying(text: str) -> None:
+    """Close the dialog; what it did is said over the page when it is drawn next."""
+    cell_menu.close_dialog()
+    browser.say(text)
+
+
 def draw_dialog(session: Session | None) -> None:
     """The dialog the visitor opened, over the page."""
     kind, session_id, index = st.session_state[cell_menu.DIALOG]
@@ -31,14 +37,14 @@ def draw_dialog(session: Session | None) -> None:
     def body() -> None:
         if kind == "settings":
             if providers.draw_settings(session, f"chat-settings-{session_id}"):
-                cell_menu.close_dialog()
+                closed_saying("Saved")
                 st.rerun()
         elif session is not None and kind == "delete":
             chat_header.draw_delete(session)
         elif session is not None and kind == "edit":
             cell_menu.draw_edit(session.id, index, session.messages[index])
         elif session is not None and kind == "export":
-            exporting.panel([session.id], "chat-export")
+            exporting.panel([session.id], "chat-export", lambda name: closed_saying(f"Downloaded {name}"))
         elif session is not None and kind == "try":
             trying.draw(session.id, index, session.messages[index], session.meta)
         elif session is not None:

@@ -27,27 +27,44 @@ _TURNS, _BY_TIME = "Chosen turns behind the last one", "Both, interleaved by tim
 
 def draw_verdict_menu(shown: Sequence[str], titles: Mapping[str, str]) -> None:
     """The menu that says which branch won, why, and under which tags."""
-    with st.popover("Verdict", icon=":material/emoji_events:", key="compare_verdict"):
+    with st.popover("Verdict", icon=":material/emoji_events:", key="compare_verdict", on_change="rerun"):
         winner = st.radio(
             "Which one won?",
             list(shown),
             index=None,
-            key=f"compare_winner_{'-'.join(shown)}",
+            key=_winner_key(shown),
             format_func=lambda one: f"{LETTERS[list(shown).index(one)]} · {safe_label(titles.get(one, one), 60)}",
         )
-        why = st.text_input("Why", key="compare_why", placeholder="Shorter, and it checked first")
-        tags = st.multiselect("Tag the winner", folder.known_tags(), key="compare_winner_tags", accept_new_options=True)
+        st.text_input("Why", key="compare_why", placeholder="Shorter, and it checked first")
+        st.multiselect(
+            "Tag the winner",
+            folder.known_tags(),
+            key="compare_winner_tags",
+            accept_new_options=True,
+            select_all=False,
+        )
         st.button(
             "Save",
             type="primary",
             key="compare_verdict_save",
             disabled=winner is None,
             on_click=_give,
-            args=(winner, tuple(one for one in shown if one != winner), why, tuple(tags)),
+            args=(tuple(shown),),
         )
 
 
-def _give(winner: str, others: Sequence[str], why: str, tags: Sequence[str]) -> None:
+def _winner_key(shown: Sequence[str]) -> str:
+    return f"compare_winner_{'-'.join(shown)}"
+
+
+def _give(shown: Sequence[str]) -> None:
+    # What is in the fields now: what was chosen or typed last came with this click, after the button was drawn.
+    winner: str | None = st.session_state[_winner_key(shown)]
+    why, tags = st.session_state["compare_why"], tuple(st.session_state["compare_winner_tags"])
+    if winner is None:
+        return
+    st.session_state["compare_verdict"] = False  # closed: a line on the page says it
+    others = [one for one in shown if one != winner]
     try:
         failed = verdicts.give(folder.manager(), winner, others, why, tags)
     except SessionError as error:

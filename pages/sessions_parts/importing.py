@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.sessions_parts.import_run import ImportRun
-from pages.shared import folder
+from pages.shared import acting, folder
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import importers, names, text
 from sessions_lib.importers import ImportResult
@@ -80,11 +80,11 @@ def _dialog() -> None:
     uploaded = st.file_uploader("Or upload files", accept_multiple_files=True, key="import_files")
     again = st.checkbox("Bring back sessions that I deleted here", key="import_again")
     paths = [*wanted, *([Path(typed.strip()).expanduser()] if typed and typed.strip() else [])]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        starts = st.button("Import", key="import_start", type="primary", disabled=not (paths or uploaded))
-    if starts:
-        _import(paths, uploaded, again=again)
-        st.rerun()
+    if st.button("Import", key="import_start", type="primary"):
+        if paths or uploaded:
+            _import(paths, uploaded, again=again)
+            st.rerun()
+        st.caption(":red[Choose a place, a path or a file first.]")
 
 
 def _places() -> list[Path]:
@@ -150,13 +150,9 @@ def _draw_report(run: ImportRun) -> None:
         left = report[-1].total - report[-1].done
         st.info(f"Stopped with {left:,} files left. Import again, and it goes on from there.", icon=":material/info:")
     results = [step.result for step in report if step.result]
-    sessions = sum(result.added_sessions for result in results)
-    added = sum(result.added_messages for result in results)
     refused = sum(step.error is not None for step in report)
-    st.markdown(
-        f"**{sessions:,}** new {text.noun(sessions, 'session')}, **{added:,}** {text.noun(added, 'message')}, from "
-        f"{text.count(len(results), 'file')}" + (f"; **{refused}** could not be imported." if refused else ".")
-    )
+    failed = f" :red[**{refused:,}** could not be imported.]" if refused else ""
+    st.markdown(_brought(results, "**") + failed)
     if gone := sum(result.left_deleted for result in results):
         st.caption(f"{gone:,} that you deleted before stay deleted. To bring them back, import again and say so.")
     rows = [(refusal.path.name, refusal.text, "") for refusal in importers.refusals(report)]
@@ -172,8 +168,18 @@ def _draw_report(run: ImportRun) -> None:
     with st.container(horizontal=True):
         if st.button("Done", key="import_done", type="primary"):
             close()
+            acting.tell(f"Imported: {_brought(results)}")
             st.rerun()
         st.button("Import more", key="import_more", on_click=_open)
+
+
+def _brought(results: Sequence[ImportResult], mark: str = "") -> str:
+    """What was imported: ``1 new session, 12 messages, from 1 file.``, its first numbers between two ``mark``."""
+    sessions = sum(result.added_sessions for result in results)
+    added = sum(result.added_messages for result in results)
+    new = f"{mark}{sessions:,}{mark} new {text.noun(sessions, 'session')}"
+    messages = f"{mark}{added:,}{mark} {text.noun(added, 'message')}"
+    return f"{new}, {messages}, from {text.count(len(results), 'file')}."
 
 
 def _said(result: ImportResult) -> str:

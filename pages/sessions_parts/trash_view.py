@@ -12,6 +12,7 @@ from sessions_lib.messages import content
 from sessions_lib.store.records import TrashEntry
 from sessions_lib.text import visible
 
+_ASK = "sessions_purge_ask"
 _KINDS = {
     "deleted": "deleted",
     "merged": "original of a merge",
@@ -71,7 +72,8 @@ def _acts(selected: list[TrashEntry], entries: list[TrashEntry]) -> None:
             on_click=acting.restore,
             args=([entry.entry for entry in selected],),
         )
-        with st.popover("Purge" if count else "Purge all", icon=":material/delete_forever:"):
+        label = "Purge" if count else "Purge all"
+        with st.popover(label, icon=":material/delete_forever:", key=_ASK, on_change="rerun"):
             st.markdown(f"Delete **{len(chosen)}** for good? No undo, no copy is kept.")
             st.button(
                 f"Delete {len(chosen)} for good",
@@ -83,6 +85,7 @@ def _acts(selected: list[TrashEntry], entries: list[TrashEntry]) -> None:
 
 
 def _purge(wanted: list[str]) -> None:
+    st.session_state[_ASK] = False
     manager = folder.manager()
     done, faults = manager.purge([one for one in manager.purgeable() if one.entry and one.entry.entry in wanted])
     acting.tell(f"{len(done)} deleted for good.", faults=faults)

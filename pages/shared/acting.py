@@ -207,26 +207,30 @@ def _tag_dialog(sessions: list[str]) -> None:
     st.caption(text.count(len(sessions), "session") if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
     known = list(dict.fromkeys([*folder.manager().tags(), *worn]))
     add = st.multiselect(
-        "Add", known, accept_new_options=True, key="sessions_tags_to_add", placeholder="Choose or type"
+        "Add",
+        known,
+        accept_new_options=True,
+        select_all=False,
+        key="sessions_tags_to_add",
+        placeholder="Choose or type",
     )
     remove: list[str] = []
     if worn:
         remove = st.multiselect(
-            "Remove", list(dict.fromkeys(worn)), key="sessions_tags_to_remove", placeholder="Choose"
+            "Remove",
+            list(dict.fromkeys(worn)),
+            select_all=False,
+            key="sessions_tags_to_remove",
+            placeholder="Choose",
         )
-    st.button(
-        "Save",
-        key="sessions_tags_save",
-        type="primary",
-        on_click=change_tags,
-        args=(sessions, add, remove),
-        disabled=not (add or remove),
-    )
+    if st.button("Save", key="sessions_tags_save", type="primary", disabled=not (add or remove)):
+        change_tags(sessions, add, remove)
+        close()
+        st.rerun()
 
 
 def change_tags(sessions: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
     """Add and remove tags of ``sessions``, and say so."""
-    close()
     done, faults = 0, []
     for session_id in sessions:
         try:
@@ -244,18 +248,27 @@ def change_tags(sessions: Sequence[str], add: Sequence[str], remove: Sequence[st
 @st.dialog("Export", width="medium", on_dismiss=close)
 def _export_dialog(sessions: list[str]) -> None:
     st.caption(text.count(len(sessions), "session") if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
-    exporting.panel(sessions, "sessions_export_dialog")
+    exporting.panel(sessions, "sessions_export_dialog", _exported)
+
+
+def _exported(name: str) -> None:
+    close()
+    tell(f"Downloaded {name}")
 
 
 @st.dialog("Rename", on_dismiss=close)
 def _rename_dialog(session: str) -> None:
-    title = st.text_input("Title", value=folder.title_of(session), key="sessions_new_title", max_chars=200)
-    st.button("Save", key="sessions_rename_save", type="primary", on_click=rename, args=(session, title))
+    with st.form("sessions_rename_form", border=False):  # Enter saves too
+        title = st.text_input("Title", value=folder.title_of(session), key="sessions_new_title", max_chars=200)
+        is_saved = st.form_submit_button("Save", key="sessions_rename_save", type="primary")
+    if is_saved:
+        rename(session, title)
+        close()
+        st.rerun()
 
 
 def rename(session: str, title: str) -> None:
     """Give ``session`` the title, or none for a blank one."""
-    close()
     with told_as_flash():
         folder.manager().open(session).rename(title)
         tell("Renamed." if title.strip() else "The title was taken away; its first prompt is shown.")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import threading
 import zipfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import quote
 
@@ -96,8 +97,11 @@ def _unique(name: str, session: str, taken: set[str]) -> str:
     return name
 
 
-def panel(sessions: Sequence[str], prefix: str) -> None:
-    """The choice of a format, what would be replaced, and the button that downloads."""
+def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | None = None) -> None:
+    """The choice of a format, what would be replaced, and the button that downloads.
+
+    ``done`` is called with the file's name once it was made, and the page is drawn again: a dialog closes then.
+    """
     kind = st.selectbox(
         "Format",
         list(export.FORMATS),
@@ -125,20 +129,24 @@ def panel(sessions: Sequence[str], prefix: str) -> None:
             _preview(sessions, prefix)
         else:
             st.caption("The file will hold everything as it was said, keys and addresses too.")
-        _download(sessions, kind, redacted, prefix)
+        _download(sessions, kind, redacted, prefix, done)
 
 
-def _download(sessions: Sequence[str], kind: str, redacted: bool, prefix: str) -> None:
+def _download(
+    sessions: Sequence[str], kind: str, redacted: bool, prefix: str, done: Callable[[str], None] | None
+) -> None:
     if len(sessions) == 1:
         name = _name(folder.current(sessions[0]), kind, redacted)
         mime, label = export.FORMATS[kind].mime, "Download"
     else:
         name, mime, label = "sessions.zip", "application/zip", f"Download {len(sessions)} sessions as zip"
 
+    is_made = threading.Event()
+
     def made() -> bytes:
-        if len(sessions) == 1:
-            return one_file(sessions[0], kind, redacted)[1]
-        return archive(sessions, kind, redacted)
+        file = one_file(sessions[0], kind, redacted)[1] if len(sessions) == 1 else archive(sessions, kind, redacted)
+        is_made.set()
+        return file
 
     st.download_button(
         label,
@@ -151,6 +159,16 @@ def _download(sessions: Sequence[str], kind: str, redacted: bool, prefix: str) -
         key=f"{prefix}_download",
     )
     st.caption(safe_label(name))
+    if done is not None:
+        _watch(is_made, name, done)
+
+
+@st.fragment(run_every=0.4)
+def _watch(is_made: threading.Event, name: str, done: Callable[[str], None]) -> None:
+    # A click that reruns the page could take the button away before the browser has asked it for the file.
+    if is_made.is_set():
+        done(name)
+        st.rerun()
 
 
 def _preview(sessions: Sequence[str], prefix: str) -> None:

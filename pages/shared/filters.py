@@ -241,7 +241,7 @@ def _many(prefix: str, name: str, label: str, values: tuple[str, ...], options: 
     def changed() -> None:
         write(_with(from_address(), name, tuple(st.session_state[key])))
 
-    st.multiselect(label, known, key=key, on_change=changed, placeholder="Choose")
+    st.multiselect(label, known, key=key, on_change=changed, placeholder="Choose", select_all=False)
 
 
 def fork_box(prefix: str, chosen: Filters) -> None:

@@ -547,7 +547,7 @@ def test_renaming_and_trashing_in_its_own_view_leads_back_to_the_list(open_page,
     page = open_page("sessions", session="two")
 
     page.button(key="sessions_rename").click().run()
-    page.text_input(key="sessions_new_title").set_value("A better name").run()
+    page.text_input(key="sessions_new_title").set_value("A better name")
     page.button(key="sessions_rename_save").click().run()
     assert SessionManager(folder).open("two").title == "A better name"
 
