@@ -24,6 +24,7 @@ import typing_extensions
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from sessions_lib.agent import tool_run
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
@@ -111,8 +112,6 @@ def _from_function(function: Callable[..., Any], effect: bool) -> Tool:
     name = getattr(function, "__name__", type(function).__name__)
     if not _NAME.match(name):
         raise ToolError(f"{name!r} cannot be a tool's name: use up to 64 of a-z, A-Z, 0-9, '_' and '-'.")
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise ToolError(f"The tool {name!r} is async; tools are plain functions. Wrap it: asyncio.run(...).")
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception as error:  # annotations are code of the author's: anything may come
@@ -170,7 +169,8 @@ def from_file(path: str | Path) -> list[Tool]:
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        with tool_run.prints_to_stderr():
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         raise ToolError(f"{path} could not be loaded: {type(error).__name__}: {error}. Mend the file.") from error
     finally:
@@ -184,7 +184,7 @@ def from_file(path: str | Path) -> list[Tool]:
 def call(tools: Iterable[Tool], called: Call, history: Sequence[Message] = ()) -> Message:
     """The result message of ``called``, whatever happens: the tool is run once, or the result says why it was not.
 
-    ``effect`` is false where nothing was run. A string is the content as it is, anything else becomes JSON.
+    ``effect`` is false where nothing was run. For what becomes of what it returns and prints, see ``tool_run``.
     """
     known = {item.name: item for item in tools}
     found = known.get(called.name)
@@ -202,10 +202,11 @@ def call(tools: Iterable[Tool], called: Call, history: Sequence[Message] = ()) -
         checked = {**checked, found.history_parameter: History(history)}
     started = time.perf_counter()
     try:
-        text, is_error = _text(found.function(**checked)), False
+        returned, failure = tool_run.run(found.function, checked), None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of a tool is a result for the model
-        text, is_error = _failure(error), True
+        returned, failure = None, _failure(error)
     duration_ms = round((time.perf_counter() - started) * 1000)
+    text, is_error = (tool_run.as_text(returned), False) if failure is None else (failure, True)
     return result(called, text, effect=found.effect, is_error=is_error, duration_ms=duration_ms)
 
 
@@ -226,12 +227,6 @@ def _failure(error: BaseException) -> str:
     if isinstance(error, SessionError):
         return str(error)  # already a sentence for whoever reads it
     return f"{type(error).__name__}: {error}".rstrip(": ")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return TypeAdapter(Any).dump_json(value).decode()
 
 
 def _problems(error: ValidationError) -> str:

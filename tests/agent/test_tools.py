@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import io
 import json
+import sys
+import threading
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -83,15 +88,151 @@ def test_a_result_that_is_text_is_stored_as_it_is_and_everything_else_as_json() 
         assert result["duration_ms"] >= 0
 
 
-def test_a_result_json_cannot_carry_is_an_error() -> None:
+class Odd:
+    """What JSON has nothing for."""
+
+    def __repr__(self) -> str:
+        return "Odd(1)"
+
+
+class Mute:
+    """What cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+
+RING: list[Any] = [1]
+RING.append(RING)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Odd(), "The tool ran, returned a Odd, which is no JSON: Odd(1)"),
+        (Mute(), "The tool ran, returned a Mute, which is no JSON: it cannot be shown (ValueError)"),
+        ({"a": Odd()}, "The tool ran, returned a dict, which is no JSON: {'a': Odd(1)}"),
+        (RING, "The tool ran, returned a list, which is no JSON: [1, [...]]"),
+        (b"2.1 m", "2.1 m"),
+        (bytearray("é", "utf-8"), "é"),
+        (b"\x89PNG\r\n", "The tool ran, returned bytes that are no text (6 B): b'\\x89PNG\\r\\n'"),
+        (b"\0" * 2000, f"The tool ran, returned bytes that are no text (2 kB): {bytes(64)!r}…"),
+        (ValueError("returned, not raised"), "The tool ran, returned a ValueError, which is no JSON: ValueError('returned, not raised')"),
+        (Path("/boats"), '"/boats"'),
+    ],
+)  # fmt: skip
+def test_whatever_a_tool_returns_it_ran_and_has_not_failed(value: Any, told: str) -> None:
     @tool
     def f() -> Any:
-        """Returns an object of its own kind."""
-        return object()
+        """Returns it."""
+        return value
 
     result = call(f, "{}")
 
-    assert (result["is_error"], result["effect"]) == (True, True)
+    assert (result["content"], result["is_error"], result["effect"]) == (told, False, True)
+
+
+def test_a_tool_may_be_async_or_yield_its_result() -> None:
+    @tool
+    async def later(port: str) -> str:
+        """Waits."""
+        await asyncio.sleep(0)
+        return f"2.1 m at {port}"
+
+    @tool
+    async def drops(count: int) -> Any:
+        """Yields."""
+        for number in range(count):
+            yield number
+
+    @tool
+    def steps() -> Any:
+        """Yields too."""
+        yield from "ab"
+
+    @tool
+    def lazy() -> Any:
+        """Returns a coroutine."""
+        return later.function("Gull")
+
+    @tool
+    async def broken() -> str:
+        """Fails."""
+        raise RuntimeError("no boat")
+
+    assert call(later, '{"port":"Ember"}')["content"] == "2.1 m at Ember"
+    assert call(drops, '{"count":3}')["content"] == "[0,1,2]"
+    assert call(steps, "{}")["content"] == '["a","b"]'
+    assert call(lazy, "{}")["content"] == "2.1 m at Gull"
+    assert (call(broken, "{}")["content"], call(broken, "{}")["is_error"]) == ("RuntimeError: no boat", True)
+
+
+def test_an_async_tool_works_inside_a_running_loop() -> None:
+    @tool
+    async def later() -> str:
+        """Prints and waits."""
+        await asyncio.sleep(0)
+        return threading.current_thread().name
+
+    async def notebook() -> dict[str, Any]:
+        return call(later, "{}")
+
+    assert asyncio.run(notebook())["content"] == "tool"
+
+
+def test_what_a_tool_prints_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    @tool
+    def noisy() -> str:
+        """Prints."""
+        print("printed")
+        sys.stdout.write("written\n")
+        with contextlib.redirect_stdout(io.StringIO()) as own:
+            print("its own")
+        return own.getvalue()
+
+    print("before")
+    assert call(noisy, "{}")["content"] == "its own\n"
+    print("after")
+
+    assert capfd.readouterr() == ("before\nafter\n", "printed\nwritten\n")
+
+
+def test_others_print_where_they_did_while_tools_run_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    inside, go_on = threading.Barrier(3), threading.Event()
+    usual = sys.stdout
+
+    @tool
+    def slow(number: int) -> str:
+        """Prints when told to."""
+        inside.wait(10)
+        go_on.wait(10)
+        print(f"tool {number}")
+        return "ok"
+
+    threads = [threading.Thread(target=call, args=(slow, json.dumps({"number": number}))) for number in (1, 2)]
+    for thread in threads:
+        thread.start()
+    inside.wait(10)
+    print("me")
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    print("still me")
+
+    out, err = capsys.readouterr()
+    assert (out, sorted(err.splitlines())) == ("me\nstill me\n", ["tool 1", "tool 2"])
+    assert sys.stdout is usual
+
+
+def test_what_a_file_of_tools_prints_while_it_is_loaded_goes_to_standard_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from sessions_lib import tool\nprint('loading')\n@tool\ndef f() -> None: ...\n")
+
+    tools.from_file(file)
+
+    assert capsys.readouterr() == ("", "loading\n")
 
 
 def test_a_tool_that_ends_the_program_only_fails() -> None:
@@ -131,15 +272,13 @@ def test_history_is_given_and_not_offered() -> None:
 
 
 def test_what_cannot_be_a_tool_is_refused_with_a_sentence() -> None:
-    async def later() -> None: ...
-
     def many(*items: str) -> None: ...
 
     def only_place(item: str, /) -> None: ...
 
     def unknown(item: NoSuchType) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - that is the point
 
-    for function, words in [(later, "async"), (many, r"\*items"), (only_place, "item"), (unknown, "NoSuchType")]:
+    for function, words in [(many, r"\*items"), (only_place, "item"), (unknown, "NoSuchType")]:
         with pytest.raises(SessionError, match=words):
             tool(function)
     with pytest.raises(SessionError, match="<lambda>"):
