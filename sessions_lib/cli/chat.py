@@ -8,11 +8,12 @@ Does not know how a prompt is answered: it shows the events of ``Agent.stream``.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -44,6 +45,12 @@ def chat(
         str | None,
         typer.Option("--base-url", metavar="URL", help="Any Chat Completions address; else $OPENAI_BASE_URL."),
     ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; else the session's.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", min=0, max=2, metavar="NUMBER", help="Else the session's.")
+    ] = None,
     tools: Annotated[
         str | None, typer.Option("--tools", metavar="FILE", help="Offer the @tool functions of this Python file.")
     ] = None,
@@ -51,14 +58,16 @@ def chat(
 ) -> None:
     """Chat in a session, or in a new one.
 
-    The key comes from $OPENAI_API_KEY; without any endpoint the offline demo answers.
+    A session is answered where it was before: options first, then what it remembers, then the environment. The key
+    comes from $OPENAI_API_KEY and goes to its own server only; without any endpoint the offline demo answers.
 
     Example: forkbook chat quest-1 --once "What now?"
     """
     if session is not None and named is not None:
         raise typer.BadParameter("Give the session once: as an argument or with --session.")
     name = named if session is None else session
-    talk = _Talk(_agent(folder, name, model, base_url, tools), options.manager(folder))
+    chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
+    talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder))
     talk.greet()
     if once is not None:
         talk.answer_once(once)
@@ -66,15 +75,15 @@ def chat(
         talk.go_on()
 
 
-def _agent(folder: str | None, name: str | None, model: str | None, base_url: str | None, tools: str | None) -> Agent:
+def _agent(folder: str | None, name: str | None, tools: str | None, **chosen: Any) -> Agent:
     """The agent on the session; on one in memory if none was named: a file is made when something is said."""
     from sessions_lib.agent.agent import Agent
     from sessions_lib.agent.tools import from_file
     from sessions_lib.store.session import Session
 
-    chosen = Session() if name is None else options.opened(folder, name)
+    session = Session() if name is None else options.opened(folder, name)
     offered = from_file(options.path(tools)) if tools else None
-    return Agent(session=chosen, model=model, base_url=base_url, tools=offered)
+    return Agent(session=session, tools=offered, **chosen)
 
 
 class _Talk:
@@ -142,14 +151,18 @@ class _Talk:
         From a fork, if the session is being written by another and the person agrees.
         """
         if self._is_new and prompt and prompt.strip():
-            self.agent.session = self._manager.create()
+            self.agent.session = self._manager.create(**self.agent.settings)  # it goes on as it began
         try:
             hold = self.agent.begin(prompt)
         except SessionLocked as error:
             self._fork(error)
             hold = self.agent.begin(prompt)
-        with _stoppable() as stop, closing(self.agent.stream(prompt, hold=hold, stop=stop)) as events:
-            return _show(events)
+        with (
+            _stoppable() as stop,
+            _apart() as answers,
+            closing(self.agent.stream(prompt, hold=hold, stop=stop)) as events,
+        ):
+            return _show(events, answers)
 
     def _fork(self, error: SessionLocked) -> None:
         session = self.agent.session
@@ -198,8 +211,26 @@ def _stoppable() -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
-def _show(events: Iterator[Event]) -> bool:
-    """Print what happens; false if the answer was stopped."""
+@contextmanager
+def _apart() -> Iterator[TextIO]:
+    """Standard output for the answer alone: within it, what tools and their programs print goes to standard error."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:  # there is none
+        yield sys.stdout
+        return
+    os.dup2(2, 1)
+    try:
+        with open(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, closefd=False) as answers:
+            yield answers
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _show(events: Iterator[Event], answers: TextIO) -> bool:
+    """Print what happens, the answer to ``answers``; false if it was stopped."""
     from sessions_lib.agent.events import (
         Finished,
         Notice,
@@ -216,12 +247,12 @@ def _show(events: Iterator[Event]) -> bool:
     try:
         for event in events:
             if isinstance(event, TextDelta):
-                typer.echo(printing.plain(event.text), nl=False)
-                sys.stdout.flush()
+                typer.echo(printing.plain(event.text), answers, nl=False)
+                answers.flush()
                 is_within_line = True
             elif isinstance(event, ToolCallStarted):
                 if is_within_line:
-                    printing.data()
+                    typer.echo(file=answers)
                     is_within_line = False
                 typer.echo(f"  {printing.line(tool_calls.label(event.call), 100)}", err=True, nl=False)
             elif isinstance(event, ToolFinished):
@@ -234,12 +265,12 @@ def _show(events: Iterator[Event]) -> bool:
             elif isinstance(event, Waiting):
                 printing.talk(f"{event.text}; Ctrl-C stops.")
             elif isinstance(event, Finished):
-                printing.data()
+                typer.echo(file=answers)
                 is_within_line, is_whole = False, not event.interrupted
                 _end(event, tokens)
     finally:
         if is_within_line:
-            printing.data()
+            typer.echo(file=answers)
     return is_whole
 
 

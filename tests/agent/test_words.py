@@ -48,6 +48,7 @@ from sessions_lib.agent.providers.words import is_too_long, words
         ("<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>", "AccessDenied · Access Denied"),
         (None, ""),
         ({}, ""),
+        ("{}", ""),
         ([], ""),
         (7, ""),
         ({"error": None, "message": ""}, ""),

@@ -82,6 +82,93 @@ def test_tools_of_a_file_are_offered_run_and_shown(terminal: Terminal) -> None:
     assert "no-such.py" in terminal.told("chat", "--tools", "no-such.py", "--once", "hi")
 
 
+NOISY = '''
+import os, subprocess, sys, threading
+from sessions_lib import tool
+
+print("loading")
+
+@tool
+def noisy() -> str:
+    """Prints in every way there is."""
+    print("printed")
+    sys.stdout.write("written\\n")
+    os.write(1, b"raw\\n")
+    subprocess.run([sys.executable, "-c", "print('a program')"], check=True)
+    thread = threading.Thread(target=os.system, args=("echo a shell",))
+    thread.start()
+    thread.join()
+    return "ok"
+'''
+
+
+def test_standard_output_is_the_answers_alone_whatever_a_tool_prints(terminal: Terminal) -> None:
+    (terminal.work / "tools.py").write_text(NOISY)
+    with ModelServer(ask(("c1", "noisy", {})), say("Low."), say("High.")) as server:
+        done = terminal.run(
+            "chat", "--tools", "tools.py", "--base-url", server.url, "-m", "m", stdin="Tide?\nAnd now?\n"
+        )
+
+    assert (done.returncode, done.stdout) == (0, "Low.\nHigh.\n")
+    for printed in ("loading", "printed", "written", "raw", "a program", "a shell"):
+        assert printed in done.stderr.splitlines() or f"  noisy(){printed}" in done.stderr
+
+
+def test_a_new_session_remembers_what_answered_it_and_goes_on_there(terminal: Terminal) -> None:
+    with ModelServer(say("1"), say("2"), models=["small"]) as server, ModelServer() as other:
+        env = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-secret-key"}
+        terminal.ok("chat", "--system", "Be brief.", "--temperature", "0.5", "--once", "Hi", **env)
+        (info,) = SessionManager(terminal.folder).list()
+        terminal.ok("chat", info.id, "--once", "Again", OPENAI_BASE_URL=other.url, OPENAI_API_KEY="sk-other-key")
+
+    meta = SessionManager(terminal.folder).open(info.id).meta
+    wanted = {"base_url": server.url, "model": "small", "system": "Be brief.", "temperature": 0.5}
+    assert {key: meta[key] for key in wanted} == wanted
+    assert other.requests == []
+    assert [(r["model"], r["temperature"], r["messages"][0]["content"]) for r in server.requests] == [
+        ("small", 0.5, "Be brief.")
+    ] * 2
+    assert server.keys == ["Bearer sk-secret-key", "Bearer none"]
+    assert not [name for name, data in terminal.files().items() if b"sk-secret" in data]
+
+
+def test_a_session_of_the_demo_goes_on_with_the_demo(terminal: Terminal) -> None:
+    terminal.ok("chat", "--once", QUEST)
+    (info,) = SessionManager(terminal.folder).list()
+    with ModelServer() as server:
+        done = terminal.run("chat", info.id, "--once", "Buy the rope", OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k")
+
+    assert done.returncode == 0
+    assert "offline demo model answers" in done.stderr
+    assert server.requests == []
+
+
+def test_a_session_whose_key_or_server_is_missing_says_so_and_stops(terminal: Terminal) -> None:
+    manager = SessionManager(terminal.folder)
+    manager.create(session_id="a", base_url="https://api.openai.com/v1", model="gpt-5")
+    manager.create(session_id="b", base_url="http://127.0.0.1:9/v1", model="m")
+    with ModelServer() as other:
+        env = {"OPENAI_BASE_URL": other.url, "OPENAI_API_KEY": "sk-other"}
+        assert "wants an API key; nothing was sent" in terminal.told("chat", "a", "--once", "Hi", **env)
+        assert "wants an API key; nothing was sent" in terminal.told("chat", "a", "--once", "Hi")
+        assert "127.0.0.1:9/v1 cannot be reached" in terminal.told("chat", "b", "--once", "Hi", **env)
+
+    assert other.requests == []
+    assert (stored(terminal, "a"), stored(terminal, "b")) == ([], [("user", "Hi")])
+
+
+def test_a_wait_the_server_asks_for_is_told(terminal: Terminal) -> None:
+    busy = model_server.Reply(status=429, kind="application/json", body=b"{}", headers={"retry-after": "2"})
+    long = model_server.Reply(status=429, kind="application/json", body=b"{}", headers={"retry-after": "120"})
+    with ModelServer(busy, say("2.1 m"), long) as server:
+        done = terminal.run("chat", "--once", "Tide?", "--base-url", server.url, "--model", "m")
+        told = terminal.told("chat", "--once", "Tide?", "--base-url", server.url, "--model", "m")
+
+    assert (done.returncode, done.stdout) == (0, "2.1 m\n")
+    assert f"{server.url} asks to wait 2 s (429); Ctrl-C stops.\n" in done.stderr
+    assert f"{server.url} asks to wait 2 min 0 s (429). Ask again then." in told
+
+
 @pytest.mark.parametrize(
     ("reply", "said"),
     [(status(401, "bad key"), "API key"), (status(404, "no such model"), "no model"), (status(500, "oops"), "500")],

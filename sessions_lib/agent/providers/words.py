@@ -53,7 +53,7 @@ def words(body: Any, depth: int = 0) -> str:
 def _of_text(text: str, depth: int) -> str:
     if text[:1] in ("{", "[") and depth <= _DEEPEST:
         inner = decoded(text.encode("utf-8", "replace"))
-        return words(inner, depth + 1) or text
+        return words(inner, depth + 1) or ("" if inner in ({}, []) else text)
     return _of_page(text) if text.startswith("<") else text
 
 
