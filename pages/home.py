@@ -122,8 +122,7 @@ def facts(info: SessionInfo) -> str:
         pieces.append(table.tokens(info))
     if info.damaged:
         pieces.append("damaged lines")
-    if info.last_active is not None:
-        pieces.append(moments.ago(info.last_active))
+    pieces.append(moments.ago(info.last_active))
     return " · ".join(pieces)
 
 

@@ -181,7 +181,7 @@ def messages(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
         return db.execute(
             f"SELECT s.id, m.number, m.role, m.model, coalesce(m.time, s.last_active) AS time, {chosen} "
             "FROM messages m JOIN sessions s ON s.n=m.session "
-            f"WHERE m.counts=1 AND {where} ORDER BY time, s.id, m.number",
+            f"WHERE m.counts=1 AND {where} ORDER BY time NULLS LAST, s.id, m.number",
             values,
         ).fetchall()
 
@@ -502,7 +502,8 @@ def _days(db: sqlite3.Connection) -> list[int]:
     day = f"(a.quarter + {96 * UNIX_DAY}) / 96"
     first, last = (day.replace("a.quarter", column) for column in ("first", "last"))
     found = db.execute(
-        f"SELECT DISTINCT {first} FROM once WHERE messages>0 UNION SELECT DISTINCT {last} FROM once WHERE messages>0 "
+        f"SELECT DISTINCT {first} FROM once WHERE first IS NOT NULL UNION "
+        f"SELECT DISTINCT {last} FROM once WHERE last IS NOT NULL "
         f"UNION SELECT DISTINCT {day} FROM activity a WHERE session IN "
         f"(SELECT session FROM once WHERE {last}-{first}>1) ORDER BY 1"
     )

@@ -75,7 +75,7 @@ def _head(info: SessionInfo, where: tzinfo) -> None:
             st.badge(safe_label(tag, 40), color=table.badge_color(tag))
         for state in table.states(info, folder.manager().folder):
             st.badge(state, color="green" if state == "running" else "red", icon=":material/flag:")
-        st.caption(f"{safe_label(info.id)} · last message {moments.both(info.last_active, where) or 'unknown'}")
+        st.caption(f"{safe_label(info.id)} · last message {moments.both(info.last_active, where)}")
     is_parent_here = bool(info.parent and found.infos([info.parent]))
     with st.container(horizontal=True, gap="small"):
         acting.own_buttons(info.id, info.parent if is_parent_here else None)

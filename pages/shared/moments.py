@@ -45,9 +45,9 @@ def exact(moment: datetime | None, where: tzinfo) -> str:
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
-    """``3 h ago``: how long before ``now``; ``""`` if the moment is unknown, ``just now`` if it is to come."""
+    """``3 h ago``: how long before ``now``; ``time unknown`` without a moment, ``just now`` if it is to come."""
     if moment is None:
-        return ""
+        return "time unknown"
     passed = (now or datetime.now(UTC)) - moment
     if passed < timedelta(minutes=1):
         return "just now"
@@ -60,5 +60,5 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 
 def both(moment: datetime | None, where: tzinfo, now: datetime | None = None) -> str:
-    """``2026-11-29 19:40 · 3 h ago``; sorts as text in the order of time."""
-    return f"{exact(moment, where)} · {ago(moment, now)}" if moment else ""
+    """``2026-11-29 19:40 · 3 h ago``, or ``unknown``; sorts as text in the order of time."""
+    return f"{exact(moment, where)} · {ago(moment, now)}" if moment else "unknown"

@@ -155,7 +155,7 @@ def tokens_by_day(chosen: Filters, mark: str) -> None:
 
 def turns_by_day(chosen: Filters, mark: str) -> None:
     """Turns by day."""
-    with box("Turns by day", "Prompts, each once, on the day they were said."):
+    with box("Turns by day", "Prompts, each once, on the day they were said; those without a time on none."):
         days = once(stats.by_day, chosen.asked, chosen.zone, None)
         days["day"] = pd.to_datetime(days["day"])
         chart = charts.by_day(days[["day", "turns"]], "turns", "Turns", room=360)

@@ -33,7 +33,7 @@ class Imported:
     tool keeps in another file, name the key they come from in ``parent_key`` and, where the source tells, how many
     messages they share with it. ``formerly`` is what earlier versions called the conversation, where they called it
     otherwise. ``meta`` goes into the session's metadata, ``source`` into its ``imported_from``.
-    ``keeps_as_is`` means that messages are stored without stamping an id or a time on those that have none.
+    ``keeps_as_is`` means that messages without an id are stored so. A time that no source tells is never made up.
     """
 
     key: str

@@ -268,7 +268,8 @@ def _mend_metadata(folder: Path, session_id: str) -> None:
         changes["message_count"] = len(session.messages)
     if meta.created is None:
         first = next((moment for moment in messages.effective_times(session.messages) if moment), None)
-        changes["created"] = times.iso(first) if first else times.now()
+        if first is not None or not meta.was_imported:  # an imported session may have no time at all
+            changes["created"] = times.iso(first) if first else times.now()
     if meta.parent is not None:
         right = _fork_point(meta, session.messages)
         changes["forked_from"] = {**meta.values["forked_from"], "messages": right} if right else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sessions_lib import times
@@ -19,6 +19,7 @@ from sessions_lib.query import Range
 MAX_TAG = 100
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 NOTHING = usage.Totals()
+_AT_ONCE = timedelta(seconds=2)
 
 # ---------------------------------------------------------------- metadata
 
@@ -47,9 +48,19 @@ class Metadata:
 
     @property
     def created(self) -> datetime | None:
-        """When the session was made; other tools' spellings are read too."""
+        """When the session was made; other tools' spellings are read too.
+
+        An import used to write its own time where a source told none; that is no time of the session.
+        """
         moments = (times.parse(self.values.get(key)) for key in ("created", "created_at", "createdAt"))
-        return next((moment for moment in moments if moment), None)
+        made = next((moment for moment in moments if moment), None)
+        imported = times.parse(self._imported_from.get("at")) if made is not None and self.was_imported else None
+        return None if made and imported and abs(imported - made) < _AT_ONCE else made
+
+    @property
+    def was_imported(self) -> bool:
+        """True for a session made of another tool's file: the time of its own file says nothing about it."""
+        return bool(self._imported_from)
 
     @property
     def parent(self) -> str | None:
@@ -68,6 +79,11 @@ class Metadata:
         """The system prompt, or ``None``."""
         system = self.values.get("system")
         return system if isinstance(system, str) and system.strip() else None
+
+    @property
+    def _imported_from(self) -> Mapping[str, Any]:
+        origin = self.values.get("imported_from")
+        return origin if isinstance(origin, Mapping) else {}
 
     @property
     def _forked_from(self) -> Mapping[str, Any]:

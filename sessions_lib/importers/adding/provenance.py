@@ -83,13 +83,13 @@ def tags_of(tags: Iterable[str]) -> list[str]:
 
 
 def created_of(imported: Imported) -> dict[str, str]:
-    """``created`` where the conversation's metadata has none: the source's word, else its first message, else now."""
+    """``created`` where the conversation's metadata has none: the source's word, else its first message's time."""
     if records.Metadata(imported.meta).created is not None:
         return {}
     first = imported.created or next(
         (moment for message in imported.messages if (moment := times.parse(message.get("timestamp")))), None
     )
-    return {"created": times.iso(first) if first else times.now()}
+    return {"created": times.iso(first)} if first else {}
 
 
 def base_id(imported: Imported, title: str | None) -> str:

@@ -319,4 +319,4 @@ def _cut_what_is_written_again(path: Path, line: bytes) -> None:
 def _stored(said: Sequence[Message], *, keeps_as_is: bool) -> Sequence[Message]:
     if keeps_as_is:
         return said
-    return [m if "timestamp" in m and "id" in m else messages.stamped(m) for m in said]
+    return [m if "id" in m else {**m, "id": messages.new_id()} for m in said]

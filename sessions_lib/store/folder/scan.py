@@ -5,7 +5,8 @@ sockets, backups and names that are no id are not sessions. A file that cannot b
 (``SessionInfo.fault``), nobody else anything.
 
 * **Last active** is the time of the last message that has one (a message without a time has that of its turn); in a
-  session where none has, when it was created; where that is unknown too, the file time of its messages. Titles, tags
+  session where none has, when it was created; where that is unknown too, the file time of its messages, but
+  for one that was imported, whose file time is that of the import. Titles, tags
   and forks never change it. Copied messages keep their times.
 * **Order** is newest first: by last active, sessions without any time last, equal times by id. Hits: by the time of
   their message (without one, of their session), then by session, then the later message first.
@@ -111,7 +112,8 @@ def _info(
         turns=messages.turn_count(said),
         own_messages=len(said) - inherited,
         created=created,
-        last_active=next((moment for moment in reversed(moments) if moment), created) or file_time(folder, session),
+        last_active=next((moment for moment in reversed(moments) if moment), created)
+        or (None if origin.was_imported else file_time(folder, session)),
         models=tuple(dict.fromkeys(models)),
         parent=origin.parent,
         inherited=inherited,

@@ -21,6 +21,7 @@ from sessions_lib.store.folder import message_heads
 from sessions_lib.store.folder.message_heads import Chunk, Head
 
 QUARTER_US = 900_000_000  # every zone's days begin at a multiple of 15 minutes UTC
+NO_QUARTER = -(1 << 62) - 1  # of messages whose time is unknown: before every time that can be asked for
 # The columns of ``activity`` behind its key, and where the token counts stand among them.
 SUMS = (
     *("messages", "turns", "answers", "reported", "input", "cached", "output", "reasoning", "total"),
@@ -261,7 +262,7 @@ class Fold:
     def write_activity(self, db: sqlite3.Connection) -> None:
         """Add the sums to those that are stored, and those of all of them to ``once``.
 
-        Messages without a time count when their session was last active.
+        Messages without a time count when their session was last active; where that is unknown, in no day.
         """
         row, made, once = self.row, [], self._once
         if self.first_new and (
@@ -270,7 +271,7 @@ class Fold:
             once = list(map(usage.add, once, stored))
         if self.tools:
             self._write_tools(db)
-        whenever = (row.last_active or 0) // QUARTER_US
+        whenever = NO_QUARTER if row.last_active is None else row.last_active // QUARTER_US
         if self.first_new:
             for model, *stored in db.execute(
                 f"SELECT model, {', '.join(SUMS)} FROM activity WHERE session=? AND untimed=1", (row.n,)
@@ -287,11 +288,11 @@ class Fold:
             place = (1, whenever) if quarter is None else (0, quarter)
             made.append((row.n, *place, model, *sums))
         db.executemany(_ACTIVITY, made)
-        quarters = [stored[2] for stored in made if stored[4]]
+        quarters = [stored[2] for stored in made if stored[4] and stored[2] > NO_QUARTER]
         ends = (min(quarters, default=None), max(quarters, default=None))
         if self.first_new:
-            found = "SELECT min(quarter), max(quarter) FROM activity WHERE session=? AND messages>0"
-            ends = db.execute(found, (row.n,)).fetchone()
+            found = "SELECT min(quarter), max(quarter) FROM activity WHERE session=? AND messages>0 AND quarter>?"
+            ends = db.execute(found, (row.n, NO_QUARTER)).fetchone()
         db.execute(_ONCE, (row.n, *ends, *once))
 
     def _write_tools(self, db: sqlite3.Connection) -> None:

@@ -305,7 +305,7 @@ def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | N
     created = to_us(origin.created)
     row.created = created if created is not None else row.first_time
     row.last_active = row.said_time if row.said_time is not None else row.created
-    if row.last_active is None and said is not None:
+    if row.last_active is None and said is not None and not origin.was_imported:
         row.last_active = said[1] // 10**9 * 10**6
     row.newest = max((time for time in (row.max_time, row.last_active) if time is not None), default=None)
     row.fault = fault
