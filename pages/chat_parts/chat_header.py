@@ -85,10 +85,10 @@ def _rename(session_id: str) -> None:
         _change(session_id, "rename", typed)
 
 
-def _change(session_id: str, what: str, value: str) -> None:
-    """Call the session's own ``rename``, ``add_tag`` or ``remove_tag``, and tell what goes wrong."""
+def _change(session_id: str, what: str, *values: Any) -> None:
+    """Call the session's own ``rename`` or ``change_tags``, and tell what goes wrong."""
     try:
-        getattr(folder.manager().open(session_id), what)(value)
+        getattr(folder.manager().open(session_id), what)(*values)
     except SessionError as error:
         chat_state.notify({"kind": "error", "text": str(error)})
 
@@ -113,12 +113,8 @@ def _draw_tags(session: Session) -> None:
 
 def _retag(session_id: str, key: str, before: tuple[str, ...]) -> None:
     chosen = list(st.session_state[key])
-    for tag in chosen:
-        if tag not in before:
-            _change(session_id, "add_tag", tag)
-    for tag in before:
-        if tag not in chosen:
-            _change(session_id, "remove_tag", tag)
+    added, gone = [tag for tag in chosen if tag not in before], [tag for tag in before if tag not in chosen]
+    _change(session_id, "change_tags", added, gone)
 
 
 def _draw_views() -> View:

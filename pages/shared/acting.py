@@ -234,11 +234,7 @@ def change_tags(sessions: Sequence[str], add: Sequence[str], remove: Sequence[st
     done, faults = 0, []
     for session_id in sessions:
         try:
-            session = folder.manager().open(session_id)
-            for tag in add:
-                session.add_tag(tag)
-            for tag in remove:
-                session.remove_tag(tag)
+            folder.manager().open(session_id).change_tags(add, remove)
             done += 1
         except SessionError as error:
             faults.append(str(error))

@@ -71,10 +71,8 @@ def tag(
     Example: forkbook tag quest-1 python decorator --remove draft
     """
     found = options.opened(folder, session)
-    for one in tags or ():
-        found.add_tag(one)
-    for one in remove or ():
-        found.remove_tag(one)
+    if tags or remove:
+        found.change_tags(tags or (), remove or ())
     for one in found.tags:
         printing.data(printing.line(one, 200))
 

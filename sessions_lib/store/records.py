@@ -6,7 +6,7 @@ Does not know where sessions are kept, and reads and writes nothing.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -131,6 +131,16 @@ def with_tag(tags: list[str], tag: str) -> list[str]:
 def without_tag(tags: list[str], tag: str) -> list[str]:
     """``tags`` without ``tag``, upper and lower case ignored."""
     return [t for t in tags if tag_key(t) != tag_key(tag)]
+
+
+def changed_tags(meta: Mapping[str, Any], add: Iterable[str], remove: Iterable[str]) -> list[str]:
+    """The tags in ``meta`` without those to ``remove``, and then with those to ``add``."""
+    tags = Metadata(meta).tags
+    for tag in remove:
+        tags = without_tag(tags, tag)
+    for tag in add:
+        tags = with_tag(tags, tag)
+    return tags
 
 
 def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:

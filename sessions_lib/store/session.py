@@ -327,6 +327,13 @@ class Session:
         """Take ``tag`` away, in whatever case it is written."""
         self._change_meta(lambda values: {**values, "tags": records.without_tag(records.Metadata(values).tags, tag)})
 
+    def change_tags(self, add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
+        """Take tags away, then add some: all at once, or nothing (``SessionError`` for a tag that cannot be one).
+
+        A tag that is added in another spelling than it is taken away in is there, in the new spelling.
+        """
+        self._change_meta(lambda values: {**values, "tags": records.changed_tags(values, list(add), list(remove))})
+
     def _change_meta(self, change: Any) -> None:
         if self._folder is None:
             self._meta = records.Metadata(change(dict(self._meta.values)))

@@ -35,6 +35,15 @@ def test_tags_are_added_taken_away_and_printed(terminal: Terminal) -> None:
     assert "empty" in terminal.told("tag", "a", " ")
 
 
+def test_a_tag_written_in_another_case_is_there_in_the_new_spelling(terminal: Terminal) -> None:
+    terminal.session("a")
+    terminal.ok("tag", "a", "Important", "draft")
+
+    assert terminal.ok("tag", "a", "important", "--remove", "Important") == "draft\nimportant\n"
+    assert "empty" in terminal.told("tag", "a", " ", "--remove", "draft")
+    assert terminal.ok("tag", "a") == "draft\nimportant\n"
+
+
 def test_delete_wants_the_exact_id_and_an_answer(terminal: Terminal) -> None:
     terminal.session("old_session")
     before = terminal.files()

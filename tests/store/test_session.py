@@ -334,6 +334,12 @@ def test_tags_differ_by_more_than_case_and_blanks(walk: Session, manager: Sessio
     assert [info.id for info in manager.find_by_tag("PYTHON")] == ["a"]
     walk.remove_tag("PYTHON ")
     assert walk.tags == ["mar", "résumé, café #1"]
+    walk.change_tags(add=["Mar"], remove=["MAR", "none"])
+    assert walk.tags == ["résumé, café #1", "Mar"]
+    walk.change_tags(remove=["Mar"])
+    walk.change_tags(add=["mar"])
+    walk.change_tags(remove=["résumé, café #1"], add=["résumé, café #1"])
+    assert walk.tags == ["mar", "résumé, café #1"]
     for empty in ("", "   ", "\n"):
         with pytest.raises(SessionError, match="cannot be empty"):
             walk.add_tag(empty)
