@@ -144,12 +144,16 @@ def display_title(given: str | None, prompt: str, session: str) -> str:
     return (given or "").strip() or names.title_from(prompt) or session
 
 
-def unmarked(title: str) -> str:
+def unmarked(title: str, mark_at: object = None) -> str:
     """``title`` without the mark that a fork or a merge gave it: made titles are made of it, so they never grow.
 
-    >>> unmarked("Refactor auth · after turn 2 (3)")
-    'Refactor auth'
+    ``mark_at`` is where the mark begins, if its words do not tell that it is one.
+
+    >>> unmarked("Refactor auth · after turn 2 (3)"), unmarked("Refactor auth · a small model", 13)
+    ('Refactor auth', 'Refactor auth')
     """
+    if isinstance(mark_at, int) and mark_at > 0 and title[mark_at:].startswith(" · "):
+        title = title[:mark_at]
     while (bare := _MARK.sub("", title)) != title:
         title = bare
     return title
@@ -157,8 +161,12 @@ def unmarked(title: str) -> str:
 
 def fork_title(title: str, where: str) -> str:
     """The title of a fork of a session called ``title``: its name and one mark, ``Refactor auth · after turn 2``."""
-    mark = "from the start" if where == place(0, is_inside=False) else where
-    return f"{_name(title)} · {mark}"
+    return marked_title(unmarked(title), "from the start" if where == place(0, is_inside=False) else where)
+
+
+def marked_title(name: str, mark: str) -> str:
+    """A ``name`` on one line and behind it ``mark``: what a branch does otherwise than the session called so."""
+    return f"{names.one_line(name) or 'Session'} · {mark}"
 
 
 def merge_title(first: str, second: str) -> str:
@@ -166,9 +174,5 @@ def merge_title(first: str, second: str) -> str:
 
     Two branches of one session are ``Refactor auth · merged``.
     """
-    mine, theirs = _name(first), _name(second)
-    return f"{mine} · merged" if mine == theirs else f"{mine} · merged with {theirs}"
-
-
-def _name(title: str) -> str:
-    return names.one_line(unmarked(title)) or "Session"
+    name, theirs = unmarked(first), names.one_line(unmarked(second))
+    return marked_title(name, "merged" if names.one_line(name) == theirs else f"merged with {theirs or 'Session'}")

@@ -107,8 +107,7 @@ def close_dialog() -> None:
 
 def fork(session_id: str, at: int) -> Session:
     """A fork that keeps the first ``at`` messages."""
-    parent = folder.manager().open(session_id)
-    return parent.fork(at=at, title=None if at else f"{parent.title} · from the start")
+    return folder.manager().open(session_id).fork(at=at)
 
 
 def _fork(session_id: str, at: int, menu_key: str | None = None) -> None:

@@ -86,8 +86,7 @@ def try_in_parallel(
     if not 2 <= len(variants) <= MOST:
         raise SessionError(f"Try 2 to {MOST} variants at once; this is {len(variants)}.")
     parent = manager.open(session_id)
-    titles = [f"{parent.title} · {difference}" for difference in differences(variants)]
-    forks = [parent.fork(at=at, title=names.one_line(title, 160)) for title in titles]
+    forks = [parent.fork(at=at, mark=names.one_line(difference, 100)) for difference in differences(variants)]
     for fork, variant in zip(forks, variants, strict=True):
         fork.update_meta(_kept(variant))
     by_id = {fork.id: variant for fork, variant in zip(forks, variants, strict=True)}

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sessions_lib import text
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.message import turn_count
+from sessions_lib.messages.tool_calls import calls_of
 
 
 def turn_of(messages: Sequence[Message], index: int) -> int:
@@ -33,9 +34,12 @@ def place(messages: Sequence[Message], at: int) -> str:
     'inside turn 1'
     """
     kept = messages[:at]
-    turn = turn_count(kept)
-    return text.place(turn, is_inside=bool(turn) and (turn_cut_at(messages, at) is not None or _awaits_more(kept[-1])))
+    last = kept[-1] if kept else {}
+    following = messages[at].get("role") if at < len(messages) else None
+    return place_behind(turn_count(kept), last.get("role"), bool(calls_of(last)), following)
 
 
-def _awaits_more(last: Message) -> bool:
-    return last.get("role") in ("user", "tool") or bool(last.get("tool_calls"))
+def place_behind(turn: int, role: object, has_calls: bool, following: object) -> str:
+    """``place`` behind a message of ``role`` in turn ``turn`` and before one of the role ``following``, if any."""
+    is_open = role in ("user", "tool") or has_calls
+    return text.place(turn, is_inside=bool(turn) and (is_open or following not in (None, "user")))

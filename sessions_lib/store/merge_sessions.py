@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sessions_lib import messages, names
+from sessions_lib import messages, names, text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content
 from sessions_lib.messages.content import Message
@@ -62,7 +62,7 @@ def preview(
     return Preview(
         first,
         second,
-        title or names.one_line(f"{a.title} + {b.title}", 120),
+        title or text.merge_title(records.bare_title(a.title, a.meta), records.bare_title(b.title, b.meta)),
         merged,
         added,
         added[0] if len(merged) > added[0] else len(merged),

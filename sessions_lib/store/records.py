@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sessions_lib import times
+from sessions_lib import text, times
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import clean, usage
 from sessions_lib.query import Range
 
 MAX_TAG = 100
+MARK_AT = "title_mark_at"  # in metadata: where the mark of a made title begins, if its words do not tell
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 NOTHING = usage.Totals()
 _AT_ONCE = timedelta(seconds=2)
@@ -91,6 +92,11 @@ class Metadata:
         return origin if isinstance(origin, Mapping) else {}
 
 
+def bare_title(title: str, meta: Mapping[str, Any]) -> str:
+    """``title``, a session's, without the mark that a fork or a merge gave it; ``meta`` is the session's."""
+    return text.unmarked(title, meta.get(MARK_AT))
+
+
 def given_title(meta: Mapping[str, Any]) -> str:
     """The title in ``meta``, or ``""``."""
     return (Metadata(meta).title or "").strip()
@@ -155,6 +161,8 @@ def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
 class SessionInfo:
     """One session in a list; ``own`` is what was written in it, ``inherited`` how many messages it copied.
 
+    ``place`` is where it left its ``parent``, in turns: ``after turn 2``; empty without a parent.
+
     ``title`` is the display title: the one given, else taken from the first prompt, else the id. ``models`` (all that
     worked on an answer) and ``tools`` are in order of first use. ``errors`` are tool results that say they failed.
     Unknown tokens are ``None``.
@@ -182,6 +190,7 @@ class SessionInfo:
     meta: dict[str, Any] = field(default_factory=dict)
     tools: tuple[str, ...] = ()
     fault: str | None = None
+    place: str = ""
 
     @property
     def has_title(self) -> bool:
@@ -202,6 +211,8 @@ class Page:
 class Hit:
     """One place a query found: ``message`` is its index, ``None`` where title, tags or the session itself match.
 
+    ``turn`` is the number of its turn, from 1.
+
     ``marks`` are the half-open ranges of ``snippet`` that match. ``when`` is the time of the message, or the last
     activity of the session.
     """
@@ -212,6 +223,7 @@ class Hit:
     role: str
     when: datetime | None
     marks: tuple[Range, ...] = ()
+    turn: int | None = field(default=None, compare=False)  # follows from the message
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import messages, names, times
+from sessions_lib import messages, names, text, times
 from sessions_lib.errors import (
     InvalidMessage,
     SessionError,
@@ -96,7 +96,7 @@ class Session:
     @property
     def title(self) -> str:
         """The title a person gave, else the first prompt on one line, else the id."""
-        return self._meta.title or names.title_from(messages.first_prompt(self.messages)) or self._id
+        return text.display_title(self._meta.title, messages.first_prompt(self.messages), self._id)
 
     @property
     def tags(self) -> list[str]:
@@ -351,19 +351,24 @@ class Session:
 
     # ------------------------------------------------------------ forks
 
-    def fork(self, new_id: str | None = None, at: int | None = None, title: str | None = None) -> Session:
+    def fork(
+        self, new_id: str | None = None, at: int | None = None, title: str | None = None, *, mark: str = ""
+    ) -> Session:
         """A new session that starts as a copy of the first ``at`` messages (default: the last allowed point).
 
         The prefix's bytes are copied, ids and times kept, the parent untouched. Tags and settings are taken over.
-        ``ForkPointForbidden`` names the nearest allowed points; ``SessionExists`` if ``new_id`` is taken. The new
-        session's ``report`` says what was left out. Never waits: a running session can be forked.
+        Without a ``title`` it is called as this session and, behind a dot, where it was forked, or ``mark``: what it
+        does otherwise. ``ForkPointForbidden`` names the nearest allowed points; ``SessionExists`` if ``new_id`` is
+        taken. The new session's ``report`` says what was left out. Never waits: a running session can be forked.
         """
         self.refresh()
-        return self.fork_at(forking.point(self._id, self.title, self._loaded, at), new_id, title)
+        return self.fork_at(forking.point(self._id, self.title, self._loaded, at), new_id, title, mark=mark)
 
-    def fork_at(self, point: ForkPoint, new_id: str | None = None, title: str | None = None) -> Session:
+    def fork_at(
+        self, point: ForkPoint, new_id: str | None = None, title: str | None = None, *, mark: str = ""
+    ) -> Session:
         """``fork`` at a point that is known to be allowed: nothing of the file is parsed, its bytes are copied."""
-        meta = forking.meta(self._id, self._meta, point, title)
+        meta = forking.meta(self._id, self._meta, point, title, mark)
         if self._folder is None:
             child = Session()
             child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"

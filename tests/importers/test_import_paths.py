@@ -163,7 +163,7 @@ def test_a_session_continued_here_is_never_interleaved_with_its_source(tmp_path:
     assert changes(grown) == [("grown", 1)]
     assert manager.open("q1").path.read_bytes() == here
     (fork,) = [info for info in manager.list() if info.id != "q1"]
-    assert (fork.parent, fork.inherited, fork.title) == ("q1", 2, "q1 · from message 2")
+    assert (fork.parent, fork.inherited, fork.title) == ("q1", 2, "q1 · after turn 1")
     assert said(manager.open(fork.id).messages)[2:] == [("user", "q2"), ("assistant", "r2"), ("user", "q3")]
 
 

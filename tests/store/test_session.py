@@ -452,10 +452,62 @@ def test_a_fork_is_a_file_of_its_own_with_the_bytes_of_the_prefix(walk: Session,
 def test_a_fork_knows_its_parent_its_point_and_what_it_left_out(walk: Session) -> None:
     child = walk.fork("b", at=2)
 
-    assert (child.parent, child.inherited, child.title) == ("a", 2, "Walk · from message 2")
+    assert (child.parent, child.inherited, child.title) == ("a", 2, "Walk · after turn 1")
     assert child.meta["forked_from"]["message_id"].startswith("h_")
     assert child.report.left_out == 2
     assert child.tags == ["mar"]
+
+
+def test_a_fork_of_a_fork_is_one_name_with_one_mark_and_takes_tags_and_settings_over(manager: SessionManager) -> None:
+    first = manager.create("Refactor auth", tags=["sprint"], session_id="auth", system="Be brief.", model="tiny")
+    first.extend(WALK)
+
+    second = first.fork()
+    third = second.fork(at=3)
+    fourth = third.fork(at=1)
+    again = fourth.fork(at=0)
+
+    forks = [second, third, fourth, again]
+    assert [(fork.id, fork.title) for fork in forks] == [
+        ("auth-fork", "Refactor auth · after turn 2"),
+        ("auth-fork-2", "Refactor auth · inside turn 2"),
+        ("auth-fork-3", "Refactor auth · inside turn 1"),
+        ("auth-fork-4", "Refactor auth · from the start"),
+    ]
+    kept = [(fork.tags, fork.meta["system"], fork.meta["model"]) for fork in forks]
+    assert kept == [(["sprint"], "Be brief.", "tiny")] * 4
+
+
+def test_forks_of_one_name_are_numbered_and_only_they(walk: Session, manager: SessionManager) -> None:
+    titles = [walk.fork(at=at).title for at in (2, 4, 2)]
+    titles += [manager.fork("a", at=2).title, manager.fork("a-fork-3", at=2).title, walk.fork(title="Hills").title]
+
+    assert titles == [
+        "Walk · after turn 1",
+        "Walk · after turn 2",
+        "Walk · after turn 1 (2)",
+        "Walk · after turn 1 (3)",
+        "Walk · after turn 1 (4)",
+        "Hills",
+    ]
+
+
+def test_a_title_a_person_gave_is_the_name_of_its_forks(walk: Session) -> None:
+    child = walk.fork(at=2)
+    child.rename("Over the hills · in snow")
+
+    assert child.fork().title == "Over the hills · in snow · after turn 1"
+    assert walk.fork(at=2, title="My own").fork().title == "My own · after turn 1"
+
+
+def test_a_fork_named_by_what_it_does_otherwise_gives_its_forks_the_name_alone(walk: Session) -> None:
+    child = walk.fork(at=2, mark="a small model")
+
+    assert child.title == "Walk · a small model"
+    assert child.fork(at=2).title == "Walk · after turn 1"
+    assert child.fork(at=2, mark="a large model").title == "Walk · a large model"
+    child.rename("Walked · a small model")
+    assert child.fork(at=2).title == "Walked · a small model · after turn 1"
 
 
 def test_copied_messages_keep_their_times_and_the_fork_is_made_now(manager: SessionManager) -> None:

@@ -22,12 +22,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sessions_lib import messages, names
+from sessions_lib import messages, names, text
 from sessions_lib.importers.adding.growth import in_parts, is_stand_in, what_is_new, whole_id
 from sessions_lib.importers.adding.store import Known, Store
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
 from sessions_lib.importers.unique_ids import known_by
+from sessions_lib.messages import places
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class _Merge:
                 parent = (continued.id, shared)
         own_title = branch.title
         if (parent is not None and branch.parent_key is None) or branch.shared:
-            own_title = f"{names.one_line(title)} · from message {parent[1] if parent else branch.shared}"
+            own_title = text.fork_title(title, places.place(branch.messages, parent[1] if parent else branch.shared))
         made = self._store.create(branch, self._source, self._format, parent, own_title, of=self._of)
         if made is not None:
             self._known[made] = Known(made, line, branch.messages, True)

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,11 +26,18 @@ _LEFT_S = 3600.0  # nobody writes one file for an hour
 _UNFINISHED = re.compile(r"\..+(\.jsonl|\.meta\.json)\.\d+\.[0-9a-f]{8}\.tmp\Z")  # as ``disk.sibling`` names them
 
 
-def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], *, number_title: bool = False) -> str:
+def claim(
+    folder: Path,
+    wanted: str | None,
+    base: str,
+    meta: Mapping[str, Any],
+    *,
+    title: Callable[[Collection[str]], str] | None = None,
+) -> str:
     """Make ``ID.meta.json`` for a new session and return its id: exactly ``wanted``, else one made of ``base``.
 
-    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike. ``number_title``
-    gives a title the number that made the id unique.
+    ``SessionExists`` if ``wanted`` belongs to a session of ``folder``, upper and lower case alike. ``title``
+    makes one, given the ids of the folder in lower case.
     """
     make_folder(folder)
     clear_unfinished(folder)
@@ -40,8 +47,8 @@ def claim(folder: Path, wanted: str | None, base: str, meta: Mapping[str, Any], 
             raise SessionExists(wanted)
         new_id = wanted or names.unique_id(base, taken)
         values = {"id": new_id, **meta}
-        if number_title and new_id != (wanted or base):
-            values["title"] = f"{meta['title']} ({new_id.rsplit('-', 1)[-1]})"
+        if title is not None:
+            values["title"] = title(taken)
         try:
             disk.write_new(folder / (new_id + metadata.SUFFIX), metadata.encode(values))
         except FileExistsError as error:

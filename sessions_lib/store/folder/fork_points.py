@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import sqlite3
 
-from sessions_lib.messages import has_id, tool_calls
+from sessions_lib.messages import has_id, places, tool_calls
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.folder.folder import SUFFIX
 from sessions_lib.store.folder.forking import ForkPoint
 from sessions_lib.store.folder.index.catalog import Catalog
 
 _WINDOW = 64  # messages parsed before the fork point; a step with more tool results is left to Session.fork
-_Window = tuple[int, int, int, int, str]  # messages of the session, first message, its start, the end, the title
+# Messages of the session, first message, its start, the end, the title; the last one's turn, the role behind it.
+_Window = tuple[int, int, int, int, str, int, str | None]
 
 
 def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
@@ -26,7 +27,7 @@ def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
     found = catalog.ask(lambda db: _window(catalog, db, session_id, at))
     if found is None:
         return None
-    count, first, start, end, title = found
+    count, first, start, end, title, turn, following = found
     try:
         window = jsonl.read(catalog.folder / (session_id + SUFFIX), start, stop=end).messages
     except OSError:
@@ -35,7 +36,10 @@ def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
     if upto != (count if at is None else at) or all(message.get("role") == "tool" for message in window):
         return None
     if tool_calls.is_fork_point(window, len(window)):
-        return ForkPoint(upto, end, window[-1]["id"], count - upto, title) if has_id(window[-1]) else None
+        if not has_id(window[-1]):
+            return None
+        place = places.place_behind(turn, window[-1].get("role"), bool(tool_calls.calls_of(window[-1])), following)
+        return ForkPoint(upto, end, window[-1]["id"], count - upto, title, place)
     kept = first + tool_calls.last_fork_point(window)
     return find(catalog, session_id, kept) if at is None and kept > first else None
 
@@ -51,10 +55,10 @@ def _window(catalog: Catalog, db: sqlite3.Connection, session_id: str, at: int |
     if not 0 < upto <= count:
         return None
     first = max(0, upto - _WINDOW)
-    where = "SELECT start, length, place FROM messages WHERE session=? AND number=?"
+    where = "SELECT start, length, place, turn, role FROM messages WHERE session=? AND number=?"
     last = db.execute(where, (n, upto - 1)).fetchone()
     top = db.execute(where, (n, first)).fetchone()
     behind = db.execute(where, (n, upto)).fetchone()
     if last is None or top is None or top[2] or (behind is not None and behind[2]):
         return None
-    return count, first, top[0], last[0] + last[1], title
+    return count, first, top[0], last[0] + last[1], title, last[3], behind[4] if behind else None

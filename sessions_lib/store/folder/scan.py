@@ -25,7 +25,7 @@ from typing import Any
 
 from sessions_lib import messages, names, query, text
 from sessions_lib.errors import SessionError, StorageError
-from sessions_lib.messages import content, model_calls, usage
+from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.messages import tool_calls as calls
 from sessions_lib.query import Query
 from sessions_lib.store import records
@@ -126,6 +126,7 @@ def _info(
         size_bytes=lines.size,
         meta=meta,
         tools=tuple(dict.fromkeys(step.call.name for step in paired.steps if step.call.name)),
+        place=places.place(said, inherited) if origin.parent else "",
     )
 
 
@@ -194,15 +195,18 @@ def hits_in(asked: Query, session: Contents) -> Iterator[Hit]:
     for index in range(len(session.messages) - 1, -1, -1):
         message, when = session.messages[index], session.times[index]
         if query.match(asked, message, when or row.last_active):
-            yield message_hit(asked, row, index, message, when)
+            turn = places.turn_of(session.messages, index)
+            yield message_hit(asked, row, index, message, when, turn)
             if not asked.needles:
                 return
 
 
-def message_hit(asked: Query, row: SessionInfo, index: int, message: content.Message, when: datetime | None) -> Hit:
-    """The hit for a message that matches; ``when`` its own time, if it has one."""
+def message_hit(
+    asked: Query, row: SessionInfo, index: int, message: content.Message, when: datetime | None, turn: int
+) -> Hit:
+    """The hit for a message of ``turn`` that matches; ``when`` its own time, if it has one."""
     piece = query.snippet(content.searchable(message), asked)
-    return Hit(row.id, index, piece.text, str(message.get("role")), when or row.last_active, piece.marks)
+    return Hit(row.id, index, piece.text, str(message.get("role")), when or row.last_active, piece.marks, turn)
 
 
 def title_hit(asked: Query, row: SessionInfo, moments: Sequence[datetime | None]) -> Hit | None:

@@ -111,6 +111,7 @@ def same(kept: Catalog, folder: Path) -> None:
     for asked in map(query.parse, NEEDLES):
         found = records.hits_newest_first([hit for one in contents for hit in scan.hits_in(asked, one)])
         assert kept.search(asked) == found, asked.text
+        assert [hit.turn for hit in kept.search(asked)] == [hit.turn for hit in found], asked.text
         assert kept.search(asked, 2) == found[:2], asked.text
         assert sorted(kept.ids(asked)) == sorted({hit.session for hit in found}), asked.text
 
@@ -661,3 +662,42 @@ def test_sums_that_are_put_right_at_the_end_are_another_state_of_the_catalog(
     assert messages_once == 2
     assert states[-1][1] == 6
     assert change > states[-1][0]
+
+
+def test_where_a_fork_left_its_parent_is_said_in_turns_however_the_session_grew(tmp_path: Path) -> None:
+    said = [
+        {"role": "system", "content": "s"},
+        LIGHTHOUSES,
+        GULL,
+        TALLER,
+        call("c"),
+        result("c"),
+        METRES,
+        {"role": "weird", "content": "x"},
+        LIGHTHOUSES,
+    ]
+    places = []
+    for inherited in range(len(said) + 2):
+        session, lines = f"s{inherited}", []
+        meta = {"forked_from": {"session": "gone", "messages": inherited}}
+        (tmp_path / f"{session}.meta.json").write_text(json.dumps(meta))
+        kept = Catalog(tmp_path)
+        for message in said:
+            lines.append(message)
+            write(tmp_path / f"{session}.jsonl", *lines)
+            assert [info.place for info in kept.list()] == [info.place for info in scan.scan(tmp_path)]
+        places.append(scan.info(tmp_path, session).place)
+
+    assert places == [
+        "before turn 1",
+        "before turn 1",
+        "inside turn 1",
+        "after turn 1",
+        "inside turn 2",
+        "inside turn 2",
+        "inside turn 2",
+        "inside turn 2",
+        "after turn 2",
+        "inside turn 3",
+        "inside turn 3",
+    ]

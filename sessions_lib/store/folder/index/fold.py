@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_lib import names, times
-from sessions_lib.messages import content, model_calls, usage
+from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.store.folder import message_heads
 from sessions_lib.store.folder.message_heads import Chunk, Head
 
@@ -32,7 +32,7 @@ COUNTED = {
 }
 _TOKENS = range(4, 9)
 _COPIES, _AGAIN = 12, 13
-_MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 20)})"
+_MESSAGE = f"INSERT INTO messages VALUES({', '.join('?' * 21)})"
 _ACTIVITY = f"INSERT OR REPLACE INTO activity VALUES({', '.join('?' * (4 + len(SUMS)))})"
 
 _ONCE = f"INSERT OR REPLACE INTO once VALUES({', '.join('?' * (3 + len(SUMS)))})"
@@ -59,6 +59,7 @@ class Fold:
     tools: dict[str, Sums] = field(default_factory=dict)
     identities: list[str] = field(default_factory=list)
     first_new: int = 0
+    _last: Head | None = None
     _pending: list[tuple[Any, ...]] = field(default_factory=list)  # of this turn, before its first time
     _waiting: dict[str, list[list[Call]]] = field(default_factory=dict)
     _models: dict[str, None] = field(default_factory=dict)
@@ -79,8 +80,12 @@ class Fold:
         number, inherited, turn_time = row.messages, row.inherited, row.turn_time
         now: Key | None = None  # the key of ``sums``: most messages have that of the one before
         sums: Sums = []
+        last = self._last
         for index, head in enumerate(chunk.heads):
             role, stamp = head.role, head.timestamp
+            if number == inherited:
+                row.place = self._place(last, role)
+            last = head
             if role == "user":
                 if row.turns:
                     self._end_turn()
@@ -130,14 +135,14 @@ class Fold:
                     self._add_several(key[0], model, spent, made)
             if rows is not None:
                 place = (chunk.starts[index], chunk.ends[index] - chunk.starts[index], chunk.places[index])
-                facts = (model or None, *(tokens or _NO_TOKENS), made, error)
+                facts = (int(counts), model or None, *(tokens or _NO_TOKENS), made, error)
                 times_ms = (times.milliseconds(head.duration_ms), times.milliseconds(head.first_token_ms))
                 context = tokens[0] if spent is None and tokens else _context(head, model)
-                told = (self.next_row, row.n, number, *place, role, turn_time, int(counts), *facts, *times_ms, context)
+                told = (self.next_row, row.n, number, *place, role, turn_time, *facts, *times_ms, context, row.turns)
                 rows.append(told)
                 self.next_row += 1
             number += 1
-        row.messages, row.turn_time = number, turn_time
+        row.messages, row.turn_time, self._last = number, turn_time, last
         row.damaged += chunk.damaged
         row.offset, row.lines, row.open_line = chunk.offset, chunk.lines, int(chunk.is_open and chunk.offset > 0)
         if chunk.identities:
@@ -148,6 +153,8 @@ class Fold:
         """Bring the row up to what was folded in; its sums are right only without ``losers``."""
         self._end_turn()
         row = self.row
+        if row.messages <= row.inherited and (self._last is not None or not row.messages):
+            row.place = self._place(self._last, None)
         whole = self._once = list(map(usage.add, *self.activity.values())) if self.activity else _nothing()
         for name, place in COUNTED.items():
             found, own = whole[place], self._own[place] if row.inherited else whole[place]
@@ -158,6 +165,14 @@ class Fold:
         row.unanswered = sum(len(calls) for stack in self._waiting.values() for calls in stack)
         if self.rows:
             row.last_row = self.next_row - 1
+
+    def _place(self, last: Head | None, following: str | None) -> str:
+        """Where the messages up to ``last`` end, in turns, before one of the role ``following``."""
+        turn = self.row.turns
+        if last is None:  # the place where they end is known, if they were stored earlier
+            return places.place_behind(turn, "user" if self.row.place.startswith("inside") else "", False, following)
+        has_calls = last.role == "assistant" and bool(last.tool_calls) and any(message_heads.calls_in(last))
+        return places.place_behind(turn, last.role, has_calls, following)
 
     def _sums(self, key: Key) -> Sums:
         found = self.activity.get(key)

@@ -341,7 +341,7 @@ def message_filter(db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any
     return " AND ".join(parts), tuple(values)
 
 
-_CANDIDATE = "s.id, m.number, m.start, m.length, m.place, coalesce(m.time, s.last_active), m.role"
+_CANDIDATE = "s.id, m.number, m.start, m.length, m.place, coalesce(m.time, s.last_active), m.turn"
 _NEWEST = "coalesce(m.time, s.last_active) DESC, s.id, m.number DESC"
 
 
@@ -463,7 +463,7 @@ class Search:
 
     def _prove(self, files: _Files, row: Sequence[Any]) -> Hit | None:
         """The hit for a candidate, if the message in the file matches."""
-        session, number, start, length, place, when, _ = row
+        session, number, start, length, place, when, turn = row
         message = files.message(session, start, length, place)
         if message is None:
             return None
@@ -471,7 +471,7 @@ class Search:
         if self.asked.needles and not query.text_matches(self.asked, text):
             return None
         piece = query.Snippet("") if self.first_only else query.snippet(text, self.asked)
-        return Hit(session, number, piece.text, str(message.get("role")), from_us(when), piece.marks)
+        return Hit(session, number, piece.text, str(message.get("role")), from_us(when), piece.marks, max(1, turn))
 
     def _scanned(self, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
         """The hits in sessions that the index does not answer for, newest sessions first."""

@@ -70,6 +70,7 @@ class Row:
     newest: int | None = None  # no message was said later: the latest time of all, clocks may step back
     parent: str | None = None
     inherited: int = 0
+    place: str = ""  # where the copied messages end, in turns
     messages: int = 0
     turns: int = 0
     models: str = "[]"
@@ -358,7 +359,8 @@ def sum_up(db: sqlite3.Connection, folder: Path, session: int, losers: set[int])
 
 def info_of(found: Sequence[Any]) -> records.SessionInfo:
     """The columns ``INFO`` of a row as the plain scan would say them."""
-    (session, title, tags, meta, created, last_active, parent, inherited, count, turns, models, tools, *rest) = found
+    session, title, tags, meta, created, last_active, parent, inherited, place, *rest = found
+    count, turns, models, tools, *rest = rest
     tokens, own, (tool_calls, errors, damaged, unanswered, size, fault) = rest[:7], rest[7:14], rest[14:]
     return records.SessionInfo(
         id=session,
@@ -382,12 +384,13 @@ def info_of(found: Sequence[Any]) -> records.SessionInfo:
         meta=json.loads(meta),
         tools=tuple(json.loads(tools)),
         fault=fault,
+        place=place if parent else "",
     )
 
 
 INFO = (
-    "s.id, s.title, s.tags, s.meta, s.created, s.last_active, s.parent, s.inherited, s.messages, s.turns, s.models, "
-    "s.tools, s.input, s.cached, s.output, s.reasoning, s.total, s.reported, s.answers, s.own_input, s.own_cached, "
-    "s.own_output, s.own_reasoning, s.own_total, s.own_reported, s.own_answers, s.calls, s.errors, s.damaged, "
-    "s.unanswered, s.offset, s.fault"
+    "s.id, s.title, s.tags, s.meta, s.created, s.last_active, s.parent, s.inherited, s.place, s.messages, s.turns, "
+    "s.models, s.tools, s.input, s.cached, s.output, s.reasoning, s.total, s.reported, s.answers, s.own_input, "
+    "s.own_cached, s.own_output, s.own_reasoning, s.own_total, s.own_reported, s.own_answers, s.calls, s.errors, "
+    "s.damaged, s.unanswered, s.offset, s.fault"
 )

@@ -28,7 +28,7 @@ CREATE TABLE sessions(
   turn_from INTEGER NOT NULL, turn_time INTEGER, first_time INTEGER, said_time INTEGER,
   max_time INTEGER, prompt TEXT,
   meta TEXT NOT NULL, title TEXT NOT NULL, title_text TEXT NOT NULL, tags TEXT NOT NULL,
-  created INTEGER, last_active INTEGER, newest INTEGER, parent TEXT, inherited INTEGER NOT NULL,
+  created INTEGER, last_active INTEGER, newest INTEGER, parent TEXT, inherited INTEGER NOT NULL, place TEXT NOT NULL,
   messages INTEGER NOT NULL, turns INTEGER NOT NULL, models TEXT NOT NULL, tools TEXT NOT NULL, verdict TEXT NOT NULL,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   reported INTEGER NOT NULL, answers INTEGER NOT NULL,
@@ -58,7 +58,8 @@ CREATE TABLE messages(
   length INTEGER NOT NULL, place INTEGER NOT NULL,
   role TEXT NOT NULL, time INTEGER, counts INTEGER NOT NULL,
   model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
-  calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER, context INTEGER);
+  calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER, context INTEGER,
+  turn INTEGER NOT NULL);
 CREATE INDEX messages_by_session ON messages(session, number);
 CREATE INDEX messages_again ON messages(session) WHERE counts=0;
 CREATE INDEX messages_first_token ON messages(first_token_ms) WHERE first_token_ms IS NOT NULL AND counts=1;
