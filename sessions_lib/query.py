@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
@@ -45,6 +46,7 @@ _CLAIMS = {
     "has:damage": "has_damage",
     "is:untagged": "untagged",
 }
+_END = datetime.max.replace(tzinfo=UTC)
 _SPACES = re.compile(r"\s+")
 # Vowel signs and voicing marks make another letter; what has one of these classes is no accent.
 _NOT_ACCENTS = (0, 7, 8, 9)
@@ -200,15 +202,14 @@ def _period(text: str, zone: tzinfo | None) -> tuple[datetime, datetime] | None:
     year, month, day = (int(part) if part else None for part in found.groups())
     try:
         first = date(year or 0, month or 1, day or 1)
-        if day:
-            after = first + timedelta(days=1)
-        elif month:
-            after = (first.replace(day=1) + timedelta(days=32)).replace(day=1)
-        else:
-            after = date(first.year + 1, 1, 1)
-        return midnight(first, zone), midnight(after, zone)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    last = first
+    if not month:
+        last = date(first.year, 12, 31)
+    elif not day:
+        last = first.replace(day=monthrange(first.year, first.month)[1])
+    return midnight(first, zone), day_bounds(last, zone)[1]
 
 
 def midnight(day: date, zone: tzinfo | None = None) -> datetime:
@@ -221,9 +222,8 @@ def midnight(day: date, zone: tzinfo | None = None) -> datetime:
 
 
 def day_bounds(day: date, zone: tzinfo | None = None) -> tuple[datetime, datetime]:
-    """The first moment of ``day`` and of the day after it in ``zone``."""
-    after = day + timedelta(days=1) if day < date.max else day
-    return midnight(day, zone), midnight(after, zone)
+    """The first moment of ``day`` and of the day after it in ``zone``; for the calendar's last day, its end."""
+    return midnight(day, zone), midnight(day + timedelta(days=1), zone) if day < date.max else _END
 
 
 def _without_star(word: str) -> str:

@@ -120,18 +120,21 @@ def _first_token(catalog: Catalog, db: sqlite3.Connection, asked: Query) -> floa
 
 
 def period_before(asked: Query, zone: tzinfo | None = None, now: datetime | None = None) -> Query | None:
-    """The same query for the period of equal length, in days, before its range; ``None`` for one without a start.
+    """The same query for the period of equal length, in days, before its range; ``None`` for one without a start,
+    or without days before it.
 
     A range without an end lasts until the end of today (or of the day of ``now``) in ``zone``.
     """
     if asked.since is None:
         return None
-    first = asked.since.astimezone(zone).date()
+    first = times.local_day(asked.since, zone)
     moment = now or times.parse(times.now())
     assert moment is not None  # the clock's own text is a time
     today = times.local_day(moment, zone)
-    until = asked.until.astimezone(zone).date() if asked.until else today + timedelta(days=1)
+    until = times.local_day(asked.until, zone) if asked.until else today + timedelta(days=1)
     days = max(1, (until - first).days)
+    if days >= first.toordinal():
+        return None  # it would begin before the calendar does
     return replace(asked, since=query.midnight(first - timedelta(days=days), zone), until=query.midnight(first, zone))
 
 

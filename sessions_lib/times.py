@@ -128,6 +128,15 @@ def local(moment: datetime, zone: tzinfo | None = None) -> datetime:
         return moment
 
 
+def minute(moment: datetime, zone: tzinfo | None = None) -> str:
+    """``2026-11-29 19:40``, as the clocks in ``zone`` show it: in any year it sorts as text.
+
+    >>> minute(datetime(900, 3, 1, 9, tzinfo=UTC), UTC)
+    '0900-03-01 09:00'
+    """
+    return local(moment, zone).isoformat(" ", "minutes")[:16]
+
+
 def local_day(moment: datetime, zone: tzinfo | None = None) -> date:
     """The calendar day of ``moment`` in ``zone`` (default: this machine's zone)."""
     return local(moment, zone).date()

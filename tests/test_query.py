@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -120,6 +120,31 @@ def test_a_month_and_a_year_are_periods() -> None:
 
     assert (month.since, month.until) == (datetime(2026, 12, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
     assert (year.since, year.until) == (datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12)), None])
+@pytest.mark.parametrize("filter", ["after", "before", "on"])
+@pytest.mark.parametrize("day", ["0001-01-01", "0001", "0900-02-28", "9999-12", "9999-12-30", "9999-12-31", "9999"])
+def test_any_day_of_the_calendar_is_a_day(day: str, filter: str, zone: tzinfo | None) -> None:
+    asked = query.parse(f"{filter}:{day}", zone)
+
+    assert (asked.notes, asked.words) == ((), ())
+    assert (asked.since is not None, asked.until is not None) == (filter != "before", filter != "after")
+
+
+def test_the_last_day_of_the_calendar_has_an_end() -> None:
+    asked = query.parse("on:9999-12-31", UTC)
+
+    assert query.time_matches(asked, datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC))
+    assert not query.time_matches(asked, datetime(9999, 12, 30, 23, 59, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("day", ["0000-01-01", "10000-01-01", "2026-02-29", "2026-13", "lunch"])
+def test_what_is_no_day_is_looked_for_as_text_and_says_so(day: str) -> None:
+    asked = query.parse(f"before:{day}", UTC)
+
+    assert asked.words == (f"before:{day}",)
+    assert asked.notes == (f"before:{day} is no filter that is known, so it is looked for as text.",)
 
 
 def test_a_day_with_a_clock_change_has_23_hours() -> None:

@@ -65,7 +65,7 @@ class Filters:
         said = query.parse(self.q, self.zone)
         first, last = self.days
         since = query.midnight(first, self.zone) if first else None
-        until = query.midnight(last + timedelta(days=1), self.zone) if last else None
+        until = query.day_bounds(last, self.zone)[1] if last else None
         return replace(
             said,
             tags=said.tags + tuple(map(query.fold_name, self.all_tags)),
@@ -215,7 +215,13 @@ def span_box(prefix: str, chosen: Filters, any_time: str = "") -> None:
 def _day_box(prefix: str, name: str, label: str, value: date | None, changed: Callable[[date | None], Filters]) -> None:
     key = field(prefix, name, value)
     st.date_input(
-        label, key=key, format="YYYY-MM-DD", on_change=lambda: write(changed(st.session_state[key])), value=None
+        label,
+        value=None,
+        min_value=date.min,
+        max_value=date.max,
+        key=key,
+        format="YYYY-MM-DD",
+        on_change=lambda: write(changed(st.session_state[key])),
     )
 
 

@@ -41,7 +41,7 @@ def zone_names() -> list[str]:
 
 def exact(moment: datetime | None, where: tzinfo) -> str:
     """``2026-11-29 19:40`` in ``where``; ``""`` if the moment is unknown."""
-    return times.local(moment, where).strftime("%Y-%m-%d %H:%M") if moment else ""
+    return times.minute(moment, where) if moment else ""
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:

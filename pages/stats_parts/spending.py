@@ -19,7 +19,7 @@ from pages.shared.filters import Filters
 from pages.shared.known import once
 from pages.stats_parts import charts, figures_row
 from pages.stats_parts.chart_box import box, choosing, ranked, readable
-from sessions_lib import stats
+from sessions_lib import stats, times
 from sessions_lib.query import Query
 from sessions_lib.stats import Figures
 
@@ -74,7 +74,7 @@ def said_below(now: Figures, before: Query | None, chosen: Filters) -> None:
     """What the figures are compared with, what their tokens are, and whose days they are."""
     said = []
     if before is not None and before.since and before.until:
-        first, last = (moment.astimezone(chosen.zone).date() for moment in (before.since, before.until))
+        first, last = (times.local_day(moment, chosen.zone) for moment in (before.since, before.until))
         said.append(f"Changes are against {first} to {last - pd.Timedelta(days=1)}.")
     said += [figures_row.what_counts(now), f"Days are those of {chosen.zone}."]
     st.caption(" ".join(filter(None, said)))

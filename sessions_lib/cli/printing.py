@@ -92,7 +92,7 @@ def number(value: float | None) -> str:
 
 def moment(when: datetime | None) -> str:
     """``2026-11-29 19:40`` in this machine's zone, or ``unknown``."""
-    return "unknown" if when is None else times.local(when).strftime("%Y-%m-%d %H:%M")
+    return "unknown" if when is None else times.minute(when)
 
 
 def terminal_width() -> int | None:

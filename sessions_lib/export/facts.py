@@ -84,7 +84,7 @@ def who(message: Message) -> str:
 def when(message: Message) -> str:
     """``2026-11-29 19:40:01 UTC``, or ``""`` without a time."""
     moment = times.parse(message.get("timestamp"))
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC") if moment else ""
+    return f"{moment.replace(tzinfo=None).isoformat(' ', 'seconds')} UTC" if moment else ""
 
 
 def facts(message: Message) -> list[str]:

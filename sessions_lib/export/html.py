@@ -100,7 +100,7 @@ def _header(
     fork = export_facts.fork_point(meta)
     facts = [content.as_text(meta.get("id")), *export_facts.summary(said, fork[1] if fork else 0)]
     if created := times.parse(meta.get("created")):
-        facts.append(created.strftime("%Y-%m-%d"))
+        facts.append(created.date().isoformat())
     parts = [f"<header>\n<h1>{text(title)}</h1>", _facts(facts)]
     if listed := export_facts.tags(meta):
         parts.append(f'<ul class="tags">{"".join(f"<li>{text(tag)}</li>" for tag in listed)}</ul>')

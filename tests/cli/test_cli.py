@@ -129,6 +129,10 @@ def test_filters_of_a_list_all_have_to_pass(terminal: Terminal) -> None:
 
     assert [row["id"] for row in listed] == ["a"]
     assert listed[0]["tags"] == ["Python"]
+    for far in ("0001-01-01", "0900-01-01", "9999-12-31"):
+        assert terminal.records("list", "--date", far) == []
+        assert terminal.records("search", f"on:{far}") == []
+        assert terminal.run("stats", f"before:{far}").returncode == 0
     assert terminal.told("list", "--date", "soon") == "'soon' is not a day. Write it as 2026-08-28.\n"
 
 
