@@ -36,6 +36,10 @@ def run(program: str) -> NoReturn:
 def _call(program: str, arguments: list[str]) -> None:
     from sessions_lib.cli import commands, quick
 
+    if arguments and (arguments[0].startswith("-") or arguments[0] == "sessions"):
+        from sessions_lib.cli import order
+
+        arguments = order.in_order(arguments)
     if arguments and arguments[0] in commands.LOOKING:
         command = commands.function(arguments[0])
         if (given := quick.read(command, arguments[1:])) is not None:
