@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from sessions_lib import text
-from sessions_lib.stats import Figures
+from sessions_lib.store.records import Figures
 
 
 def short(number: float) -> str:

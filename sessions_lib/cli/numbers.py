@@ -14,7 +14,7 @@ from sessions_lib.cli import options, printing
 from sessions_lib.cli.options import Folder, Json
 
 if TYPE_CHECKING:
-    from sessions_lib.stats import Figures
+    from sessions_lib.store.records import Figures
 
 BY = {
     "tag": "by_tag",

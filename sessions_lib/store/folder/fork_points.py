@@ -46,7 +46,6 @@ def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
 
 def _window(catalog: Catalog, db: sqlite3.Connection, session_id: str, at: int | None) -> _Window | None:
     """Where the last messages before the fork point stand; the point itself must be the end of a line."""
-    catalog.add_rows(db, session_id)
     session = db.execute("SELECT n, messages, title FROM sessions WHERE id=?", (session_id,)).fetchone()
     if session is None:
         return None

@@ -31,7 +31,7 @@ from sessions_lib.messages import encoding, usage
 from sessions_lib.query import Query
 from sessions_lib.store import records
 from sessions_lib.store.folder import scan
-from sessions_lib.store.folder.index import fulltext, schema
+from sessions_lib.store.folder.index import fulltext, schema, sums
 from sessions_lib.store.folder.index import rows as catalog_rows
 from sessions_lib.store.folder.index.rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
@@ -222,47 +222,29 @@ class Catalog:
     def _refresh(self, db: sqlite3.Connection, on_progress: Progress | None) -> None:
         self._learn(db)
         waiting = self._differing()
-        # Reading most of a folder, copies are looked at once, at the end; after a few changes that would be most work.
-        is_bulk = len(waiting) > max(BATCH, len(self._known) // 4)
-        if is_bulk:  # what was written last is wanted first
+        if len(waiting) > BATCH:  # what was written last is wanted first
             written = {one: catalog_rows.stamp_of(self.folder / (one + scan.MESSAGES)) for one in waiting}
             waiting.sort(key=lambda one: (written[one] or (0, 0))[1], reverse=True)
         done, todo = 0, len(waiting)
         while waiting:
             batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            self._read(db, batch, is_bulk)
+            self._read(db, batch)
             done += len(batch)
             if on_progress:
                 on_progress(done, todo)
-        if db.execute("SELECT value FROM facts WHERE name='unsettled'").fetchone()[0]:
-            with transaction(db):
-                catalog_rows.settle(db, self.folder)
         if todo:
             self._store_snapshot(db)
 
-    def add_rows(self, db: sqlite3.Connection, session: str | None = None) -> None:
-        """Let the messages of ``session``, or of all sessions, have rows; inside ``ask`` only.
-
-        Lists and sums do without, so a large folder is listed before each of its messages is known.
-        """
-        wanted = "SELECT id FROM sessions WHERE detailed=0 AND messages>0 AND (?1 IS NULL OR id=?1)"
-        waiting = [found for (found,) in db.execute(wanted, (session,))]
-        while waiting:
-            batch, waiting = waiting[:BATCH], waiting[BATCH:]
-            with transaction(db), encoding.without_gc():
-                for one in batch:
-                    catalog_rows.add_rows(db, self.folder, one)
-
-    def _read(self, db: sqlite3.Connection, sessions: Ids, is_bulk: bool = False) -> None:
+    def _read(self, db: sqlite3.Connection, sessions: Ids) -> None:
         """Bring the rows of ``sessions`` up to date, unless another process did."""
         with transaction(db), encoding.without_gc():
             self._learn(db)
             change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
-            if is_bulk:
-                db.execute("UPDATE facts SET value=1 WHERE name='unsettled'")
+            touched: list[int] = []
             for session in sessions:
                 if self._differs(session):
-                    catalog_rows.update(db, self.folder, session, change, detailed=not is_bulk, settled=not is_bulk)
+                    touched += catalog_rows.update(db, self.folder, session, change)
+            sums.settle(db, touched, change)
             db.execute("UPDATE facts SET value=? WHERE name='change'", (change,))
         self._learn(db)
 
@@ -413,8 +395,6 @@ class Catalog:
     def _search(self, db: sqlite3.Connection, asked: Query, limit: int | None, first_only: bool = False) -> Hits:
         if asked.needles:
             self._index_some(db)
-        elif asked.asks_about_messages:
-            self.add_rows(db)
         return fulltext.Search(db, self.folder, asked, self._words(db), limit, first_only).hits()
 
     def _words(self, db: sqlite3.Connection) -> fulltext.Vocabulary:
@@ -588,7 +568,7 @@ def family_order(newest_first: Iterable[str], lineage: Sequence[tuple[str, str]]
 def _totals(db: sqlite3.Connection) -> FolderTotals:
     once = db.execute(
         "SELECT total(messages), total(turns), total(errors), total(tool_calls), total(reported), total(answers), "
-        "sum(input), sum(cached), sum(output), sum(reasoning), sum(total) FROM once"
+        "sum(input), sum(cached), sum(output), sum(reasoning), sum(total) FROM activity"
     ).fetchone()
     files = db.execute(
         "SELECT count(*), total(parent IS NOT NULL), total(messages), sum(total), total(offset), "

@@ -33,9 +33,9 @@ from sessions_lib.query import Query
 from sessions_lib.store import records
 from sessions_lib.store.folder import disk, jsonl, scan
 from sessions_lib.store.folder.index import prefilter
-from sessions_lib.store.folder.index.fold import QUARTER_US
-from sessions_lib.store.folder.index.rows import INFO, add_rows, from_us, info_of, to_us
+from sessions_lib.store.folder.index.rows import INFO, from_us, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
+from sessions_lib.store.folder.index.sums import DAY_0_US, QUARTER_US
 from sessions_lib.store.records import Hit
 
 SMALL_BYTES = 4_000_000  # up to here new words are collected in Python, beyond it they are read back from the index
@@ -196,7 +196,6 @@ def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bo
     size = done = 0
     waiting = db.execute(f"SELECT n, id, messages, indexed, offset {_WAITING} ORDER BY last_active DESC, id").fetchall()
     for n, session, count, indexed, offset in waiting:
-        add_rows(db, folder, session)
         texts = _texts(db, folder, n, session, indexed)
         if texts is None:
             continue
@@ -320,8 +319,8 @@ def session_filter(asked: Query) -> tuple[str, tuple[Any, ...]]:
 
 def active_between(since: int | None, until: int | None) -> tuple[str, tuple[Any, ...]]:
     """Sessions ``s`` with a message in the half-open time, whose ends are those of quarters of an hour."""
-    low = -(1 << 62) if since is None else since // QUARTER_US
-    high = 1 << 62 if until is None else until // QUARTER_US
+    low = -1 if since is None else (since + DAY_0_US) // QUARTER_US
+    high = 1 << 62 if until is None else (until + DAY_0_US) // QUARTER_US
     return "EXISTS(SELECT 1 FROM activity a WHERE a.session=s.n AND a.quarter>=? AND a.quarter<?)", (low, high)
 
 

@@ -26,8 +26,8 @@ from sessions_lib.errors import SessionError
 from sessions_lib.messages import usage
 from sessions_lib.store import records
 from sessions_lib.store.folder import disk, message_heads, metadata, scan
-from sessions_lib.store.folder.index import copies
-from sessions_lib.store.folder.index.fold import Fold, LateTime
+from sessions_lib.store.folder.index import sums
+from sessions_lib.store.folder.index.fold import Fold
 from sessions_lib.times import EPOCH
 
 INODE = (1 << 63) - 1  # SQLite's integers have a sign
@@ -97,7 +97,6 @@ class Row:
     fault: str | None = None
     indexed: int = 0
     last_row: int = 0
-    detailed: int = 0  # 1 if its messages have rows
     waiting: str = "{}"  # the calls without a result, by id
 
     def stamps(self) -> tuple[Stamp | None, Stamp | None]:
@@ -140,118 +139,52 @@ def load(db: sqlite3.Connection, session: str) -> Row | None:
     return Row(*found) if found else None
 
 
-def update(
-    db: sqlite3.Connection, folder: Path, session: str, change: int, *, detailed: bool = True, settled: bool = True
-) -> None:
-    """Make the rows of ``session`` say what its files say; without files they go.
+def update(db: sqlite3.Connection, folder: Path, session: str, change: int) -> list[int]:
+    """Update the rows of ``session`` from its files; remove them if the files are gone.
 
-    ``detailed`` makes rows of its messages too. Without ``settled`` the copies of messages are not looked at: whoever
-    asks for that notes it in the fact ``unsettled``, and calls ``settle`` afterwards.
+    Gives the identities of the messages that came or went, for ``sums.settle``.
     """
     said = stamp_of(f"{folder}/{session}{scan.MESSAGES}")
     meta = stamp_of(f"{folder}/{session}{scan.METADATA}")
     row = load(db, session)
     if said is None and meta is None:
-        touched = _forget(db, row, change) if row else set()
-    else:
-        found = metadata.read(folder / f"{session}{scan.METADATA}")
-        how = {"detailed": detailed, "settled": settled}
-        try:
-            touched = _update(db, folder, row, session, change, (said, meta), found, **how)
-        except LateTime:
-            touched = _update(db, folder, load(db, session), session, change, (said, meta), found, **how, anew=True)
-    if settled:
-        for n in touched:
-            sum_up(db, folder, n, copies.losers_of(db, n))
-
-
-def add_rows(db: sqlite3.Connection, folder: Path, session: str) -> None:
-    """Make rows of the messages of ``session``, if there are none yet and its file is as it was."""
-    row = load(db, session)
-    if row is None or row.detailed or not row.messages:
-        return
-    has_copies = db.execute("SELECT 1 FROM activity WHERE session=? AND copies>0 LIMIT 1", (row.n,)).fetchone()
-    losers = copies.losers_of(db, row.n) if has_copies else set[int]()
-    fold = _fold_again(folder, row, losers, rows=[], next_row=_next_row(db))
-    if fold is None:
-        return
-    fold.write_rows(db)
-    db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
-    db.execute("UPDATE sessions SET detailed=1, last_row=? WHERE n=?", (fold.row.last_row, row.n))
-
-
-def _fold_again(
-    folder: Path, row: Row, losers: set[int], rows: list[tuple[Any, ...]] | None = None, next_row: int = 0
-) -> Fold | None:
-    """The messages of ``row`` from the first on; ``None`` if its file is gone, unreadable or another one by now."""
-    again = Row(row.n, row.id, inherited=row.inherited, last_active=row.last_active)
-    fold = Fold(again, losers, rows, next_row)
-    try:
-        for chunk in message_heads.read(folder / f"{row.id}{scan.MESSAGES}", stop=row.offset):
-            fold.take(chunk)
-    except (OSError, SessionError):
-        return None
-    fold.finish()
-    return fold if again.messages == row.messages else None
-
-
-def settle(db: sqlite3.Connection, folder: Path) -> None:
-    """Let each message count once over all sessions, after updates that did not look at copies."""
-    copies.add_all(db)
-    for n, losers in list(copies.all_losers(db)):
-        sum_up(db, folder, n, losers)
-    db.execute("UPDATE facts SET value=0 WHERE name='unsettled'")
-    db.execute("UPDATE facts SET value=value+1 WHERE name='change'")  # sums that were asked for before are old
-
-
-def _update(
-    db: sqlite3.Connection,
-    folder: Path,
-    row: Row | None,
-    session: str,
-    change: int,
-    stamps: tuple[Stamp | None, Stamp | None],
-    found: records.Metadata,
-    *,
-    detailed: bool,
-    settled: bool,
-    anew: bool = False,
-) -> set[int]:
-    """Bring one row up to date; the sessions whose sums are no longer right by that."""
-    said, meta = stamps
-    is_new, touched = row is None, set[int]()
-    if row is None or anew or not _continues(folder, row, said, found) or (detailed and not row.detailed):
-        n = row.n if row else _next_session(db)
-        if row:
-            touched = _remove_messages(db, row)
-        row = Row(n, session, detailed=int(detailed))
+        return _forget(db, row, change) if row else []
+    found = metadata.read(folder / f"{session}{scan.METADATA}")
+    touched: list[int] = []
+    if row is None:
+        db.execute("DELETE FROM gone WHERE id=?", (session,))
+        row = Row(_next_session(db), session)
+    elif not _continues(folder, row, said, found):
+        touched = _remove_messages(db, row)
+        row = Row(row.n, session)
+    is_unread = said != row.stamps()[0]
     row.changed = change
     row.meta_size, row.meta_mtime, row.meta_inode = meta or (None, None, None)
-    is_unread = said != row.stamps()[0]
     row.size, row.mtime, row.inode = said or (None, None, None)
-    row.inherited = found.inherited
-    fold = Fold(row, rows=[] if row.detailed else None, next_row=_next_row(db) if row.detailed else 0)
     fault = found.fault and f"the metadata {found.fault}"
+    row.inherited = found.inherited
+    fold = Fold(row, _next_row(db))
     if said is not None and (is_unread or row.fault):
         try:
             _read_on(folder, row, fold)
         except (OSError, SessionError) as error:
             fault = scan.unreadable(error)
-    fold.finish()
+    fold.write(db)
     _describe(row, dict(found.values), fault, said)
-    fold.write_rows(db)
-    fold.write_activity(db)
-    if row.detailed:
-        db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
+    _sum_up(db, row)
+    db.execute("UPDATE facts SET value=? WHERE name='next_row'", (fold.next_row,))
     db.execute(_REPLACE, _values(row))
-    if is_new:
-        db.execute("DELETE FROM gone WHERE id=?", (session,))
-    else:
-        db.execute("DELETE FROM names WHERE session=?", (row.n,))
+    db.execute("DELETE FROM names WHERE session=?", (row.n,))
     _write_names(db, row)
-    identities = copies.numbers(fold.identities)
-    copies.add(db, row.n, fold.first_new, identities, now=settled)
-    return touched | copies.changed_by(db, row.n, identities) if settled else touched
+    return touched + fold.identities
+
+
+def _sum_up(db: sqlite3.Connection, row: Row) -> None:
+    whole = sums.of_session(db, row.n)
+    own = sums.of_session(db, row.n, row.inherited) if row.inherited else whole
+    for name, count, own_count in zip((*sums.TOKENS, "reported", "answers"), whole, own, strict=True):
+        setattr(row, name, count)
+        setattr(row, "own_" + name, own_count)
 
 
 def _next_row(db: sqlite3.Connection) -> int:
@@ -325,36 +258,22 @@ def _write_names(db: sqlite3.Connection, row: Row) -> None:
     )
 
 
-def _remove_messages(db: sqlite3.Connection, row: Row) -> set[int]:
-    """Take the messages of a session out; the sessions whose copies of them count from now on."""
+def _remove_messages(db: sqlite3.Connection, row: Row) -> list[int]:
+    """Take the messages of a session out, and give their identities."""
     db.execute("UPDATE facts SET value=value+? WHERE name='dead_rows'", (row.indexed,))
-    for table in ("messages", "calls", "activity", "once", "tools"):
+    identities = [found for (found,) in db.execute("SELECT identity FROM messages WHERE session=?", (row.n,))]
+    for table in ("messages", "calls", "model_calls", "activity"):
         db.execute(f"DELETE FROM {table} WHERE session=?", (row.n,))
-    return copies.remove(db, row.n)
+    return identities
 
 
-def _forget(db: sqlite3.Connection, row: Row, change: int) -> set[int]:
-    """Take a session out of the catalog; the sessions whose copies count from now on."""
-    gained = _remove_messages(db, row)
+def _forget(db: sqlite3.Connection, row: Row, change: int) -> list[int]:
+    """Take a session out of the catalog, and give the identities of its messages."""
+    identities = _remove_messages(db, row)
     db.execute("DELETE FROM names WHERE session=?", (row.n,))
     db.execute("DELETE FROM sessions WHERE n=?", (row.n,))
     db.execute("INSERT OR REPLACE INTO gone VALUES(?, ?)", (row.id, change))
-    return gained
-
-
-def sum_up(db: sqlite3.Connection, folder: Path, session: int, losers: set[int]) -> None:
-    """Read a session again and sum up what counts: all but the messages ``losers``."""
-    found = db.execute(f"{_SELECT} WHERE n=?", (session,)).fetchone()
-    if found is None or (fold := _fold_again(folder, row := Row(*found), losers)) is None:
-        return  # the next refresh sees to it
-    for table in ("activity", "tools"):
-        db.execute(f"DELETE FROM {table} WHERE session=?", (session,))
-    fold.write_activity(db)
-    if row.detailed:
-        db.execute("UPDATE messages SET counts=1 WHERE session=? AND counts=0", (session,))
-        db.executemany(
-            "UPDATE messages SET counts=0 WHERE session=? AND number=?", [(session, number) for number in losers]
-        )
+    return identities
 
 
 def info_of(found: Sequence[Any]) -> records.SessionInfo:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 21
+VERSION = 22
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -35,11 +35,10 @@ CREATE TABLE sessions(
   own_input INTEGER, own_cached INTEGER, own_output INTEGER, own_reasoning INTEGER, own_total INTEGER,
   own_reported INTEGER NOT NULL, own_answers INTEGER NOT NULL,
   calls INTEGER NOT NULL, errors INTEGER NOT NULL, damaged INTEGER NOT NULL, unanswered INTEGER NOT NULL,
-  fault TEXT, indexed INTEGER NOT NULL, last_row INTEGER NOT NULL, detailed INTEGER NOT NULL, waiting TEXT NOT NULL);
+  fault TEXT, indexed INTEGER NOT NULL, last_row INTEGER NOT NULL, waiting TEXT NOT NULL);
 CREATE INDEX sessions_by_time ON sessions(last_active DESC, id);
 CREATE INDEX sessions_by_newest ON sessions(newest DESC);
 CREATE INDEX sessions_waiting ON sessions(n) WHERE indexed < messages;
-CREATE INDEX sessions_without_rows ON sessions(id) WHERE detailed=0 AND messages>0;
 CREATE INDEX sessions_by_last_row ON sessions(last_row);
 CREATE INDEX sessions_by_title ON sessions(title_text) WHERE title_text<>'';
 CREATE INDEX sessions_totals ON sessions(parent, messages, total, offset, damaged, fault);
@@ -49,44 +48,34 @@ CREATE TABLE gone(id TEXT PRIMARY KEY, changed INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE names(kind TEXT, name TEXT, session INTEGER, spelled TEXT,
   PRIMARY KEY(kind, name, session)) WITHOUT ROWID;
 CREATE INDEX names_by_session ON names(session, kind);
-CREATE TABLE identities(
-  identity INTEGER, session INTEGER, number INTEGER, PRIMARY KEY(identity, session, number)) WITHOUT ROWID;
-CREATE TABLE identity_lists(session INTEGER, first INTEGER, added INTEGER, packed BLOB, PRIMARY KEY(session, first));
-CREATE INDEX identity_lists_to_add ON identity_lists(session) WHERE added=0;
 CREATE TABLE messages(
   row INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, start INTEGER NOT NULL,
-  length INTEGER NOT NULL, place INTEGER NOT NULL,
-  role TEXT NOT NULL, time INTEGER, counts INTEGER NOT NULL,
-  model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
-  calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER, first_token_ms INTEGER, context INTEGER,
-  turn INTEGER NOT NULL);
+  length INTEGER NOT NULL, place INTEGER NOT NULL, role TEXT NOT NULL, time INTEGER, counts INTEGER NOT NULL,
+  identity INTEGER NOT NULL, model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER,
+  total INTEGER, several INTEGER NOT NULL, calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER,
+  first_token_ms INTEGER, context INTEGER, turn INTEGER NOT NULL);
 CREATE INDEX messages_by_session ON messages(session, number);
-CREATE INDEX messages_again ON messages(session) WHERE counts=0;
+CREATE INDEX messages_by_identity ON messages(identity);
+CREATE INDEX messages_again ON messages(session, number) WHERE counts=0;
 CREATE INDEX messages_first_token ON messages(first_token_ms) WHERE first_token_ms IS NOT NULL AND counts=1;
+CREATE TABLE model_calls(
+  session INTEGER, message INTEGER, model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER,
+  total INTEGER);
+CREATE INDEX model_calls_by_session ON model_calls(session, message);
 CREATE TABLE calls(
   session INTEGER, message INTEGER, position INTEGER, id TEXT, name TEXT, result INTEGER, error INTEGER,
   effect INTEGER, duration_ms INTEGER, PRIMARY KEY(session, message, position)) WITHOUT ROWID;
 CREATE TABLE activity(
-  session INTEGER, untimed INTEGER, quarter INTEGER, model TEXT,
-  messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
-  input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
-  tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER,
-  PRIMARY KEY(session, untimed, quarter, model)) WITHOUT ROWID;
-CREATE TABLE once(
-  session INTEGER PRIMARY KEY, first INTEGER, last INTEGER,
-  messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
-  input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
-  tool_calls INTEGER, tool_results INTEGER, errors INTEGER, copies INTEGER, again INTEGER);
-CREATE TABLE tools(
-  session INTEGER, name TEXT, calls INTEGER, failures INTEGER, unanswered INTEGER, duration_ms INTEGER, timed INTEGER,
-  PRIMARY KEY(session, name)) WITHOUT ROWID;
-CREATE INDEX activity_copies ON activity(session) WHERE copies>0;
+  session INTEGER, quarter INTEGER, model TEXT, messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
+  tool_calls INTEGER, tool_results INTEGER, errors INTEGER, input INTEGER, cached INTEGER, output INTEGER,
+  reasoning INTEGER, total INTEGER, again INTEGER);
+CREATE INDEX activity_by_session ON activity(session, quarter);
 CREATE TABLE terms(list INTEGER PRIMARY KEY AUTOINCREMENT, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE said_terms USING fts5vocab(said, row);
 INSERT INTO said(said, rank) VALUES('hashsize', 67108864);
 INSERT INTO facts VALUES('change', 0), ('next_row', 1), ('dead_rows', 0), ('whole_row', 0), ('bulk', 0),
-  ('unsettled', 0), ('indexings', 0), ('terms_made', 0), ('stats', x'');
+  ('indexings', 0), ('terms_made', 0), ('stats', x'');
 """
 
 

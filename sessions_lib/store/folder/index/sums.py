@@ -1,0 +1,75 @@
+"""What is summed ahead, from the rows of messages: which copy of a message counts, and the sums of each session.
+
+A message that stands in several files counts once (``messages.counts``): in the session that wrote it rather than in
+one that inherited it, then in the one whose id comes first, then where it stands first. ``activity`` holds the sums of
+a session by quarter of an hour and model, so that numbers over 10,000 sessions are sums over their 20,000 rows and not
+over 500,000 messages (11 ms against 160 to 400, measured on 508,617).
+
+The protocol: whoever changes rows of messages calls ``settle`` with the identities of the messages that came or went,
+in the same transaction. It sets ``counts`` anew for exactly these identities, and makes the rows of ``activity`` anew
+for the changed sessions and for those where another copy counts now. Nothing is ever added to stored sums.
+
+Does not begin or end transactions.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection
+from datetime import date
+
+# Every zone's days begin at a multiple of 15 minutes UTC. Quarters are counted so that 96 make ``date.toordinal()``:
+# from before the first day there is, so that SQLite's division, which rounds towards zero, always rounds down.
+QUARTER_US = 900_000_000
+DAY_0_US = date(1970, 1, 1).toordinal() * 96 * QUARTER_US  # from there to 1970
+QUARTER = f"((coalesce(m.time, s.last_active) + {DAY_0_US}) / {QUARTER_US})"
+COUNTS = ("messages", "turns", "answers", "reported", "tool_calls", "tool_results", "errors")
+TOKENS = ("input", "cached", "output", "reasoning", "total")
+
+_COUNT_ONCE = """
+UPDATE messages SET counts = 1 - counts WHERE row IN (
+  SELECT row FROM (
+    SELECT m.row, m.counts, row_number() OVER (
+      PARTITION BY m.identity ORDER BY m.number >= s.inherited DESC, s.id, m.number) = 1 AS is_first
+    FROM messages m JOIN sessions s ON s.n=m.session WHERE m.identity IN (SELECT value FROM json_each(?)))
+  WHERE counts <> is_first)
+RETURNING session"""
+_COLUMNS = ", ".join(("session", "quarter", "model", *COUNTS, *TOKENS, "again"))
+_CHOSEN = "m.session IN (SELECT value FROM json_each(?))"
+_ACTIVITY = f"""
+INSERT INTO activity({_COLUMNS})
+SELECT m.session, {QUARTER} AS quarter, coalesce(m.model, '') AS named, sum(m.counts),
+  sum(m.counts AND m.role='user'), sum(m.counts AND m.role='assistant'), sum(m.counts AND m.total IS NOT NULL),
+  sum(m.counts * m.calls), sum(m.counts AND m.role='tool'), sum(m.counts * m.error),
+  {", ".join(f"sum(CASE WHEN m.counts AND NOT m.several THEN m.{name} END)" for name in TOKENS)},
+  sum(CASE WHEN NOT m.counts THEN m.total END)
+FROM messages m JOIN sessions s ON s.n=m.session WHERE {_CHOSEN} GROUP BY m.session, quarter, named"""
+# The tokens of an answer that several models made are each model's own.
+_BY_CALL = f"""
+INSERT INTO activity({_COLUMNS})
+SELECT m.session, {QUARTER} AS quarter, c.model, 0, 0, 0, 0, 0, 0, 0,
+  {", ".join(f"sum(c.{name})" for name in TOKENS)}, NULL
+FROM model_calls c JOIN messages m ON m.session=c.session AND m.number=c.message JOIN sessions s ON s.n=m.session
+WHERE {_CHOSEN} AND m.counts GROUP BY m.session, quarter, c.model"""
+
+
+def settle(db: sqlite3.Connection, identities: Collection[int], change: int) -> None:
+    """Bring ``counts`` and ``activity`` up to date after messages of ``identities`` came or went in ``change``."""
+    sessions = {n for (n,) in db.execute("SELECT n FROM sessions WHERE changed=?", (change,))}
+    if identities:
+        sessions |= {n for (n,) in db.execute(_COUNT_ONCE, (json.dumps(list(identities)),))}
+    chosen = (json.dumps(list(sessions)),)
+    db.execute("DELETE FROM activity WHERE session IN (SELECT value FROM json_each(?))", chosen)
+    db.execute(_ACTIVITY, chosen)
+    db.execute(_BY_CALL, chosen)
+
+
+def of_session(db: sqlite3.Connection, session: int, first: int = 0) -> tuple[int | None, ...]:
+    """Tokens, reports and answers of the messages of ``session`` from number ``first`` on, copies too."""
+    tokens = ", ".join(f"sum({name})" for name in TOKENS)
+    answers = "FROM messages WHERE session=? AND number>=? AND role='assistant'"
+    found: tuple[int | None, ...] = db.execute(
+        f"SELECT {tokens}, count(total), count(*) {answers}", (session, first)
+    ).fetchone()
+    return found
