@@ -99,7 +99,8 @@ function figures(data) {
     for (const figure of data.figures) {
       const found = figure.cells[at], cell = el("td");
       cell.title = [found.note, figure.meaning].filter(Boolean).join(" ");
-      cell.append(el("span", "value" + (found.text === "unknown" ? " unknown" : ""), found.text));
+      const kind = found.text === "unknown" ? " unknown" : figure.failures && found.share > 0 ? " failed" : "";
+      cell.append(el("span", "value" + kind, found.text));
       const bar = el("span", "bar"), part = el("i");
       part.style.width = `${Math.round(found.share * 100)}%`;
       bar.append(part);
@@ -162,7 +163,7 @@ function effects(data) {
   box.append(el("b", "", "Before the fork, once for all: "));
   box.append(document.createTextNode("forks copy the history, not the world. These calls happened one time, and every branch builds on them."));
   const list = el("ul"), most = 12;
-  for (const text of data.effects.slice(0, most)) list.append(el("li", "", text));
+  for (const one of data.effects.slice(0, most)) list.append(el("li", one.failed ? "failed" : "", one.text));
   if (data.effects.length > most) list.append(el("li", "", `and ${data.effects.length - most} more`));
   box.append(list);
   return [box];
@@ -198,7 +199,7 @@ function toolCell(line, cell, toggle, isAlone, isMarked) {
   const head = button("step", null, toggle);
   chevronOf(head, false);
   head.append(el("span", "chevron", "▶"), el("span", "code", tool.label));
-  if (tool.status !== "done") head.append(el("span", "chip failed", tool.status));
+  if (tool.status !== "done") head.append(el("span", `chip ${tool.status === "failed" ? "failed" : "unknown"}`, tool.status));
   const label = isAlone && cell.state === "only here" ? "" : stateLabel(line, cell);
   if (label && isMarked) head.append(el("span", "chip changed", label));
   box.append(head);
@@ -218,7 +219,7 @@ function toolDetail(tool) {
   const box = el("div", "detail-box");
   box.append(el("div", "role", "Arguments"), textOf(lengthOf(tool.arguments) ? tool.arguments : "none", { plain: true }));
   const ending = { done: "Result", failed: "Result, failed", "no result": "No result was recorded" }[tool.status];
-  box.append(el("div", "role", ending + (tool.time ? ` · ${tool.time}` : "")));
+  box.append(el("div", "role" + (tool.status === "failed" ? " failed" : ""), ending + (tool.time ? ` · ${tool.time}` : "")));
   if (lengthOf(tool.result)) box.append(textOf(tool.result, { plain: true }));
   return box;
 }
@@ -316,9 +317,10 @@ function foldedRow(rows, data, send) {
 }
 
 function turns(data, send) {
-  const box = el("div", `turns columns-${data.branches.length}`), scroller = el("div", "scroller");
-  box.style.setProperty("--n", data.branches.length);
-  box.append(heads(data, send));
+  const frame = el("div", `turns columns-${data.branches.length}`), top = el("div", "top"), box = el("div", "scroller");
+  frame.style.setProperty("--n", data.branches.length);
+  top.append(heads(data, send));
+  box.addEventListener("scroll", () => { top.scrollLeft = box.scrollLeft; });
   let same = [];
   const flush = () => {
     const hidesTarget = same.some((row) => row.turns.some((turn) => turn && turn.n === data.turn));
@@ -337,8 +339,8 @@ function turns(data, send) {
     end.append(button("more", `Show ${plural(data.more, "more turn")}`, () => send({ act: "rows" })));
     box.append(end);
   }
-  scroller.append(box);
-  return scroller;
+  frame.append(top, box);
+  return frame;
 }
 
 function draw(root, data, send) {

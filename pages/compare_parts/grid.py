@@ -15,7 +15,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from sessions_lib import names, text
-from sessions_lib.compare import LETTERS, Comparison, Row, wording
+from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
 from sessions_lib.compare.word_diff_marks import Marked
 from sessions_lib.messages import places, tool_calls
@@ -82,7 +82,7 @@ def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, 
         "figures": _figures(comparison),
         "of": wording.counted_from(comparison),
         "shared": _shared(comparison, opened),
-        "effects": [effect_text(step) for step in comparison.shared.effects],
+        "effects": [{"text": effect_text(step), "failed": step.is_error} for step in comparison.shared.effects],
         "parted": wording.parted(comparison),
         "rows": [_row(row, view) for row in comparison.rows[:rows]],
         "more": max(0, len(comparison.rows) - rows),
@@ -94,7 +94,12 @@ def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, 
 
 def _figures(comparison: Comparison) -> list[dict[str, Any]]:
     return [
-        {"title": row.title, "meaning": row.meaning, "cells": [cell._asdict() for cell in row.cells]}
+        {
+            "title": row.title,
+            "meaning": row.meaning,
+            "failures": row.title == metrics.TITLES["errors"],
+            "cells": [cell._asdict() for cell in row.cells],
+        }
         for row in wording.figure_table(comparison)
     ]
 

@@ -100,7 +100,7 @@ def _figures(info: SessionInfo) -> None:
             meaning = "Tokens of the messages copied from its parent."
             st.metric("Inherited tokens", text.number(inherited), help=meaning)
         st.metric("Tool calls", f"{info.tool_calls:,}")
-        st.metric("Tool errors", f"{info.errors:,}")
+        st.metric("Tool errors", f":red[{info.errors:,}]" if info.errors else "0")
 
 
 def _family(info: SessionInfo, where: tzinfo) -> None:

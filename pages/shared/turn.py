@@ -72,7 +72,7 @@ def draw_turn(
     if prompt_at is None or view == "raw":
         _draw_head(turn, None if prompt_at is None else turn.messages[prompt_at], key, menu)
     answered = {step.result_message for step in turn.steps.values()}
-    drawn = 0
+    count, allowed = 0, _steps_allowed(key)
     for index in range(turn.start, turn.end):
         message, message_key = turn.messages[index], f"{key}-{index}"
         if before is not None:
@@ -82,11 +82,12 @@ def draw_turn(
         elif index == prompt_at:
             _draw_head(turn, message, key, menu)
         elif message.get("role") == "assistant":
-            drawn += _draw_assistant(turn, index, message_key, view, _steps_allowed(key) - drawn, is_live)
+            made = _draw_assistant(turn, index, message_key, view, allowed - count, is_live)
+            if count <= allowed < count + made:
+                _draw_more_steps(turn, key, allowed)  # where the first of them would stand, before the answer
+            count += made
         elif view == "all" and index not in answered:
             _draw_other(message, message_key)
-    if view == "all":
-        _draw_more_steps(key, drawn)
     if (footer := footer_of(turn.own)) and view != "raw" and not is_live:
         st.caption(footer)
 
@@ -106,15 +107,16 @@ def _draw_head(turn: Turn, prompt: Message | None, key: str, menu: Callable[[], 
 
 
 def _draw_assistant(turn: Turn, index: int, key: str, view: View, steps_left: int, is_live: bool) -> int:
-    """Reasoning, text and calls of one answer; how many steps it has."""
+    """Reasoning, text and calls of one answer; how many steps it has in this view."""
     message = turn.messages[index]
     made = tool_calls.calls_of(message, index)
-    if view == "focused" and made and index != turn.end - 1:
+    if view == "focused":
+        if not made or index == turn.end - 1:
+            messages_drawn.draw_answer(message, key)
         return 0
-    if view == "all":
-        messages_drawn.draw_reasoning(message, key)
+    messages_drawn.draw_reasoning(message, key)
     messages_drawn.draw_answer(message, key)
-    if view == "all" and made and steps_left > 0:
+    if made and steps_left > 0:
         with st.container(key=f"turn-steps-{key}", gap=None):
             for call in made[:steps_left]:
                 draw_step(turn.steps[index, call.position], f"{key}-step-{call.position}", is_live=is_live)
@@ -124,7 +126,9 @@ def _draw_assistant(turn: Turn, index: int, key: str, view: View, steps_left: in
 def draw_step(step: Step, key: str, *, is_live: bool = False) -> None:
     """A tool call as one line that opens to its arguments and its result."""
     icon = "hourglass_empty" if step.result is None else "close" if step.is_error else "check"
-    with st.expander(step_line(step, is_live=is_live), type="step", icon=f":material/{icon}:", key=key):
+    # The key names a failure for style.css, which colours the mark: an icon takes no colour of its own.
+    place = f"{key}-failed" if step.is_error else key
+    with st.expander(step_line(step, is_live=is_live), type="step", icon=f":material/{icon}:", key=place):
         given = tool_calls.arguments(step.call)
         text = step.call.arguments if given is None else json.dumps(given, indent=2, ensure_ascii=False)
         st.caption(
@@ -136,7 +140,7 @@ def draw_step(step: Step, key: str, *, is_live: bool = False) -> None:
             messages_drawn.RESULT_SHOWN,
             lambda text: st.code(visible(text), language="json" if given is not None else None, wrap_lines=True),
         )
-        st.caption("Result" if not step.is_error else "Result: an error")
+        st.caption("Result" if not step.is_error else ":red[Result: an error]")
         if step.result is None:
             st.text("It is running." if is_live else tool_calls.UNKNOWN_OUTCOME)
         else:
@@ -144,14 +148,14 @@ def draw_step(step: Step, key: str, *, is_live: bool = False) -> None:
 
 
 def step_line(step: Step, *, is_live: bool = False) -> str:
-    """``buy(item="torch") → 2 gold left · 120 ms`` as a label."""
+    """``buy(item="torch") → 2 gold left · 120 ms`` as a label; a failure says so, in red."""
     line = f"**{safe_label(tool_calls.label(step.call, 70))}**"
     if step.result is None:
         return f"{line} → {'running …' if is_live else 'no result'}"
     found = " ".join(command_output.gist(content.text(step.result)).split())
     if not found:
         found = ", ".join(part.label for part in content.parts(step.result)) or "empty"
-    line += f" → {safe_label(found, 90)}"
+    line += f" → :red[failed:] {safe_label(found, 90)}" if step.is_error else f" → {safe_label(found, 90)}"
     took = times.milliseconds(step.result.get("duration_ms"))
     return f"{line} · {text.duration(took)}" if took else line
 
@@ -160,18 +164,17 @@ def _steps_allowed(key: str) -> int:
     return int(st.session_state.get(f"{key}-steps", STEPS_SHOWN))
 
 
-def _draw_more_steps(key: str, drawn: int) -> None:
-    hidden = drawn - _steps_allowed(key)
-    if hidden > 0:
-        more = min(hidden, 4 * STEPS_SHOWN)
-        st.button(
-            f"Show {more} more of {drawn} steps",
-            key=f"{key}-more-steps",
-            type="tertiary",
-            icon=":material/expand_more:",
-            on_click=_allow_steps,
-            args=(key, _steps_allowed(key) + more),
-        )
+def _draw_more_steps(turn: Turn, key: str, shown: int) -> None:
+    count = sum(turn.start <= message < turn.end for message, _ in turn.steps)
+    more = min(count - shown, 4 * STEPS_SHOWN)
+    st.button(
+        f"Show {more} more of {count} steps",
+        key=f"{key}-more-steps",
+        type="tertiary",
+        icon=":material/expand_more:",
+        on_click=_allow_steps,
+        args=(key, shown + more),
+    )
 
 
 def _allow_steps(key: str, count: int) -> None:

@@ -17,6 +17,7 @@ Picked = Callable[[str], None]
 Spec = dict[str, Any]
 _PICK = "pick"
 _FIRST_WEEKS = "date(datum.value) <= 7 ? timeFormat(datum.value, '%b') : ''"  # a month's name over its first week
+_FAILED = "#d94a57"  # what failed, in both themes
 _FADED = {"condition": {"param": _PICK, "value": 1}, "value": 0.35}  # all but what was clicked
 
 
@@ -112,6 +113,8 @@ def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
     text = {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": _theme_color("textColor")}
     spec = _chart(shown, 24 * max(1, len(shown)) + 8, {}, {}, field)
     bar = {"type": "bar", "cornerRadiusEnd": 3, "height": 15}
+    if value == "failures":
+        bar["color"] = _FAILED
     spec["params"][0]["views"] = ["bars"]
     spec["layer"] = [
         {"name": "bars", "mark": bar, "encoding": {**placed, "opacity": _FADED}},

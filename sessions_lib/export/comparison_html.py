@@ -84,7 +84,8 @@ def _shared(comparison: Comparison) -> Iterator[str]:
         yield '<p class="facts">Before the fork, once for all:</p><ul class="tags">'
         for step in shared.effects:
             ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
-            yield f"<li>{_text(tool_calls.label(step.call) + ending)}</li>"
+            kind = ' class="failed"' if step.is_error else ""
+            yield f"<li{kind}>{_text(tool_calls.label(step.call) + ending)}</li>"
         yield "</ul>"
 
 
@@ -119,7 +120,8 @@ def _reasoning(cell: Cell) -> str:
 
 
 def _tool(tool: Tool) -> str:
-    ending = "" if tool.status == "done" else f' <span class="facts">{tool.status}</span>'
+    kind = "facts failed" if tool.status == "failed" else "facts"
+    ending = "" if tool.status == "done" else f' <span class="{kind}">{tool.status}</span>'
     return (
         f"<details><summary><code>{_text(tool.label)}</code>{ending}</summary><div>"
         f'<p class="facts">Arguments</p><pre>{_segments(tool.argument_words, tool.arguments)}</pre>'

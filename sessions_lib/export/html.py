@@ -159,8 +159,8 @@ def _facts(facts: Sequence[str]) -> str:
     return f'<p class="facts">{known}</p>' if known else ""
 
 
-def _folded(summary: str, body: str, facts: str = "") -> str:
-    beside = f' <span class="facts">{text(facts)}</span>' if facts else ""
+def _folded(summary: str, body: str, facts: str = "", *, is_failed: bool = False) -> str:
+    beside = f' <span class="facts{" failed" * is_failed}">{text(facts)}</span>' if facts else ""
     return f"<details><summary>{text(summary)}{beside}</summary><div>{body}</div></details>"
 
 
@@ -205,9 +205,9 @@ def _step(step: tool_calls.Step) -> str:
         body += [f'<p class="note">{text(note)}</p>' for note in export_facts.notes(step.result)]
         if not said.strip() and not content.parts(step.result):
             body.append('<p class="facts">Empty result.</p>')
-        shown = ("error" if step.is_error else "", export_facts.took(step.result))
+        shown = ("failed" if step.is_error else "", export_facts.took(step.result))
         facts = " · ".join(fact for fact in shown if fact)
-    return _folded(tool_calls.label(step.call, 110), "".join(body), facts)
+    return _folded(tool_calls.label(step.call, 110), "".join(body), facts, is_failed=step.is_error)
 
 
 def _other_parts(message: Message) -> Iterator[str]:

@@ -10,6 +10,7 @@ error, or if the server's log holds a traceback.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -23,7 +24,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM_FLAGS = [
@@ -73,7 +74,7 @@ class App:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, script: Path = ROOT / "app.py") -> None:
         """Start the server (again, on the same port) and wait until it answers."""
         if not self.port:
             with socket.socket() as probe:
@@ -81,7 +82,7 @@ class App:
                 self.port = probe.getsockname()[1]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(self.port)],
+                [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(self.port)],
                 cwd=ROOT,
                 env=self.env,
                 stdout=log,
@@ -211,3 +212,9 @@ def serve(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., App]]:
     finally:
         for app in started:
             app.stop()
+
+
+def is_red(locator: Locator) -> bool:
+    """True if the text or the sign is drawn in red, whatever the theme."""
+    red, green, blue = map(float, re.findall(r"[\d.]+", locator.evaluate("e => getComputedStyle(e).color"))[:3])
+    return red > 1.3 * green and red > 1.3 * blue

@@ -11,8 +11,9 @@ from playwright.sync_api import expect
 
 from sessions_lib import SessionManager
 from sessions_lib.store.folder import jsonl
+from tests.browser.conftest import is_red
 from tests.model_server import DROP, SILENCE, ModelServer, Reply, ask, chunk, say, status, usage_chunk
-from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, write
+from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, write
 
 LONG = " ".join(f"word{number}" for number in range(60))
 
@@ -309,6 +310,46 @@ def test_tools_that_changed_nothing_and_tools_that_did_are_one_line_each(noteboo
     expect(steps.nth(1)).to_contain_text('buy(item="torch")')
     steps.nth(1).click()
     expect(page.locator("[class*=st-key-turn-steps-]").get_by_text("Arguments").nth(1)).to_be_visible()
+
+
+def steps_of(count, failed=()):
+    """``count`` calls with their results, of which the numbers ``failed`` failed."""
+    for number in range(count):
+        yield call(f"c{number}", name="shell", arguments=json.dumps({"cmd": f"step {number}"}))
+        yield result(f"c{number}", "broken" if number in failed else "fine", is_error=number in failed)
+
+
+def step(page, number):
+    return page.locator("[class*=st-key-turn-steps-] summary").filter(has_text=f'cmd="step {number}"')
+
+
+def test_the_steps_that_are_left_out_stand_before_the_answer(notebook):
+    answer = {"role": "assistant", "content": "All forty are done."}
+    write(notebook.folder / "forty.jsonl", TALLER, *steps_of(40), answer, LIGHTHOUSES, GULL)
+    page = notebook.open("/chat?session=forty")
+
+    more = page.get_by_role("button", name="Show 16 more of 40 steps")
+    assert more.bounding_box()["y"] < page.get_by_text("All forty are done.").bounding_box()["y"]
+    assert more.bounding_box()["y"] > step(page, 23).bounding_box()["y"]
+    more.click()
+
+    expect(step(page, 39)).to_be_visible()
+    assert step(page, 39).bounding_box()["y"] < page.get_by_text("All forty").bounding_box()["y"]
+    expect(more).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_failed_step_is_red_and_says_so(notebook, scheme):
+    write(notebook.folder / "two.jsonl", TALLER, *steps_of(2, failed=(1,)), METRES)
+    page = notebook.open("/chat?session=two", color_scheme=scheme)
+
+    steps = page.locator("[class*=st-key-turn-steps-] summary")
+    marks = [steps.nth(number).get_by_test_id("stIconMaterial").first for number in (0, 1)]
+    assert [is_red(mark) for mark in marks] == [False, True]
+    expect(steps.nth(1)).to_contain_text("→ failed: broken")
+    assert is_red(steps.nth(1).get_by_text("failed:"))
+    steps.nth(1).click()
+    assert is_red(page.get_by_text("Result: an error"))
 
 
 # ---------------------------------------------------------------- what a person sees

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sessions_lib import SessionManager
+from tests.browser.conftest import is_red
 from tests.model_server import ModelServer, Reply, chunk, usage_chunk
 
 MAP, GRID = ".st-key-compare_map", ".st-key-compare_grid"
@@ -198,7 +199,7 @@ def test_the_shared_start_is_one_line_that_opens(app, sessions):
     page = compared(app, "/compare?a=quest-1&b=quest-2")
     line = page.locator(f"{GRID} .shared > button")
 
-    assert "4 messages · 17 tokens · identical" in line.inner_text()
+    assert "4 messages · 57 tokens · identical" in line.inner_text()
     assert page.locator(f"{GRID} .said").count() == 0
     line.click()
     page.locator(f"{GRID} .shared .said").wait_for()
@@ -375,3 +376,99 @@ def test_thirty_branches_are_readable_and_scroll_to_those_compared(serve):
 
     assert page.locator(f"{MAP} .scroll").bounding_box()["height"] > 700
     assert lane.is_visible()
+
+
+def scrolled(page):
+    return page.get_by_test_id("stMain").evaluate("element => element.scrollTop")
+
+
+def wheel_over(page, target, by=200):
+    """Turn the wheel over the middle of ``target``, slowly enough that one turn of it is done before the next."""
+    box = target.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + min(box["height"], 300) / 2)
+    page.mouse.wheel(0, by)
+    page.wait_for_timeout(400)
+
+
+@pytest.mark.usefixtures("sessions")
+def test_the_wheel_over_the_branch_map_scrolls_the_page(app):
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
+
+    wheel_over(page, page.locator(f"{MAP} .scroll"))
+
+    assert scrolled(page) == 200
+
+
+def test_the_wheel_leaves_a_map_of_many_branches_at_its_end(serve):
+    app = serve()
+    root = SessionManager(app.folder).create(session_id="root")
+    root.extend([user("Begin."), answer("Begun.")])
+    for number in range(16):
+        root.fork(f"way-{number}", title=f"Way {number}").extend([user(f"{number}?"), answer(f"{number}.")])
+    page = compared(app, "/compare?a=root&b=way-15")
+    box = page.locator(f"{MAP} .scroll")
+
+    for _ in range(6):
+        wheel_over(page, box)
+
+    assert box.evaluate("e => e.scrollTop + e.clientHeight >= e.scrollHeight - 1")
+    assert scrolled(page) > 0
+
+
+@pytest.mark.usefixtures("sessions")
+@pytest.mark.parametrize("width", [390, 700, 1280])
+def test_the_heads_of_the_columns_cover_no_prompt(app, width):
+    page = app.open("/compare?a=quest-1&b=quest-2", viewport={"width": width, "height": 860})
+    heads, row = page.locator(f"{GRID} .heads"), page.locator(f"{GRID} .row").first
+
+    heads.scroll_into_view_if_needed()
+    app.settle(page)
+
+    def gap():
+        return row.locator(".prompt .text").first.bounding_box()["y"] - bottom(heads)
+
+    assert gap() >= 0
+    row.evaluate("element => element.scrollIntoView({ block: 'start' })")
+    page.wait_for_timeout(300)
+    assert gap() >= 0  # a turn that is gone to stands below the heads, which stay in sight
+    assert heads.bounding_box()["y"] >= 0
+
+
+def bottom(locator):
+    box = locator.bounding_box()
+    return box["y"] + box["height"]
+
+
+@pytest.mark.usefixtures("sessions")
+def test_the_heads_move_sideways_with_their_columns(app):
+    page = app.open("/compare?a=quest-1&b=quest-2", viewport={"width": 390, "height": 860})
+    head, column = page.locator(f"{GRID} .head").nth(1), page.locator(f"{GRID} .row .column").nth(1)
+    head.wait_for()
+
+    page.locator(f"{GRID} .scroller").evaluate("element => { element.scrollLeft = 120; }")
+
+    page.wait_for_timeout(300)
+    assert abs(head.bounding_box()["x"] - column.bounding_box()["x"]) < 8
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_failed_is_red_in_a_comparison(serve, scheme):
+    app = serve()
+    manager = SessionManager(app.folder)
+    root = manager.create(session_id="root")
+    root.extend([user("Go."), calling("open_gate", "{}"), result("It is stuck.", is_error=True, effect=True)])
+    root.append(answer("It is stuck."))
+    other = root.fork("other")
+    root.extend([user("Again."), calling("push", "{}"), result("Stuck.", is_error=True), answer("No.")])
+    other.extend([user("Again."), calling("push", "{}"), result("Open."), answer("Yes.")])
+    page = app.open("/compare?a=root&b=other", color_scheme=scheme)
+    page.locator(f"{GRID} .heads").wait_for()
+
+    assert is_red(page.locator(f"{GRID} .step .chip.failed"))
+    assert is_red(page.locator(f"{GRID} .effects li"))
+    errors = page.locator(f"{GRID} .figures td", has=page.locator(".value")).locator(".value.failed")
+    expect(errors).to_have_text(["1"])
+    assert is_red(errors)
+    page.locator(f"{GRID} .step").first.click()
+    assert is_red(page.locator(f"{GRID} .detail-box .role.failed"))
+    assert not is_red(page.locator(f"{GRID} .detail-box .role").first)

@@ -160,7 +160,7 @@ def test_a_result_stands_with_its_call_and_an_orphan_by_itself() -> None:
     html = export.export(said, {}, "html")
 
     assert (
-        '<details><summary>buy(item=&quot;rope&quot;) <span class="facts">error · 3 ms</span></summary><div>'
+        '<details><summary>buy(item=&quot;rope&quot;) <span class="facts failed">failed · 3 ms</span></summary><div>'
         "<pre>{&quot;item&quot;:&quot;rope&quot;}</pre><pre>bought</pre>"
         '<p class="note">The tool reported an error.</p></div></details>'
     ) in html
