@@ -149,10 +149,18 @@ def _facts(session: Session) -> str:
     settings = providers.told(session.meta)
     if full := _context(stored, settings):
         pieces.append(full)
-    if providers.is_demo(settings):
-        pieces.append("demo model")
+    pieces += _answered_by(stored, settings)
     pieces.append(safe_label(session.id))
     return " · ".join(pieces)
+
+
+def _answered_by(stored: list[dict[str, Any]], settings: dict[str, Any]) -> list[str]:
+    """The model of the last answer that names one; before any answer, that the demo will give it."""
+    answers = [message for message in stored if message.get("role") == "assistant"]
+    models = [model for message in answers if isinstance(model := message.get("model"), str) and model]
+    if models:
+        return ["demo model" if models[-1] == "demo" else safe_label(models[-1], 60)]
+    return [] if answers or not providers.is_demo(settings) else ["demo model"]
 
 
 def _context(stored: list[dict[str, Any]], settings: dict[str, Any]) -> str:

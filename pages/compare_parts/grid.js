@@ -256,7 +256,7 @@ function lineCells(line, data, send, number, last, aloneInRow) {
     }
     if (cell.tool) { box.append(toolCell(line, cell, toggle, aloneInRow.some(Boolean), data.view !== "aligned")); return; }
     const label = aloneInRow.some(Boolean) && cell.state === "only here" ? "" : stateLabel(line, cell);
-    const kind = { said: "on the way", system: "system", stray: "result without a call" }[line.kind];
+    const kind = { said: "on the way", system: "system", note: "note", stray: "result without a call" }[line.kind];
     const said = [kind, cell.interrupted ? "cut off" : ""].filter(Boolean).join(" · ");
     if (label && data.view !== "aligned") box.append(el("span", "chip changed aside", label));
     if (said) box.append(el("span", "state", said));

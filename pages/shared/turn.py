@@ -18,7 +18,7 @@ from pages.shared import message as messages_drawn
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text, times
 from sessions_lib.compare import metrics, wording
-from sessions_lib.messages import command_output, content, tool_calls, usage
+from sessions_lib.messages import command_output, content, note, tool_calls, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Step
 from sessions_lib.text import visible
@@ -182,13 +182,16 @@ def _allow_steps(key: str, count: int) -> None:
 
 
 def _draw_other(message: Message, key: str) -> None:
-    """A result nobody called for, a system prompt among the messages, or a role we do not know."""
+    """A result nobody called for, a note, a system prompt among the messages, or a role we do not know."""
     role = str(message.get("role"))
+    noted = note(message)
     label = {
         "tool": "A result without a call; it is not sent to the model",
         "system": "System prompt",
         "developer": "Developer prompt",
     }.get(role, f"{safe_label(role, 40)}: a role no provider knows; it is not sent")
+    if noted:
+        label = safe_label(f"{noted}: {content.text(message).strip().partition(chr(10))[0]}", 120)
     with st.expander(label, type="compact", icon=":material/info:", key=f"{key}-other"):
         messages_drawn.draw_result(message, key)
 

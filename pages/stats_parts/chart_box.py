@@ -97,7 +97,11 @@ def ranked(
         {field or label: top[field or label], "label": distinct(top[label]), measure: top[measure].astype("float64")}
     )
     chart = charts.bars(shown, measure, head(measure), field or label)
-    charts.show(name, chart, len(table), lambda: readable(table[list(columns)]), picked, stamp, field or label)
+    is_unknown = measure in ("total", "own_total") and bool(table[measure].isna().all())
+    nothing = {"nothing": charts.UNKNOWN_TOKENS} if is_unknown else {}
+    charts.show(
+        name, chart, len(table), lambda: readable(table[list(columns)]), picked, stamp, field or label, **nothing
+    )
     if (more := len(known) - len(top)) > 0:
         st.caption(f"and {more:,} more in the table")
 

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+UNKNOWN_TOKENS = "No tokens are known: none of these answers reported usage."
 Picked = Callable[[str], None]
 Spec = dict[str, Any]
 _PICK = "pick"
@@ -150,11 +151,19 @@ def steps(frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[
 
 
 def show(
-    name: str, chart: Spec, rows: int, table: Callable[[], pd.DataFrame], picked: Picked | None, stamp: str, field: str
+    name: str,
+    chart: Spec,
+    rows: int,
+    table: Callable[[], pd.DataFrame],
+    picked: Picked | None,
+    stamp: str,
+    field: str,
+    nothing: str = "None of them.",
 ) -> None:
     """Draw ``chart``; a click gives ``picked`` what ``field`` says there. Below: its table, to look at and as CSV.
 
-    ``rows`` is how many the table has: without any there is nothing to draw.
+    ``rows`` is how many the table has: without any there is nothing to draw. ``nothing`` is said where the table has
+    rows and the chart has none.
 
     ``stamp`` changes with the filters, so that a click on an older chart never counts again.
     """
@@ -165,7 +174,9 @@ def show(
         if chosen and picked is not None and chosen[0].get(field) is not None:
             picked(str(chosen[0][field]))
 
-    if rows:
+    if rows and chart["data"]["values"].empty:
+        st.caption(nothing)
+    elif rows:
         st.vega_lite_chart(
             spec=chart, key=key, on_select=clicked if picked else "ignore", selection_mode=_PICK if picked else None
         )

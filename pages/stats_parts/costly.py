@@ -107,6 +107,7 @@ def growth(rows: pd.DataFrame, mark: str) -> None:
             picked,
             f"{mark}_{session}",
             "turn",
+            charts.UNKNOWN_TOKENS,
         )
         if len(turns) and not turns["so_far"].isna().all():
             last = turns["so_far"].dropna().iloc[-1]

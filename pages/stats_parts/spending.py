@@ -150,7 +150,9 @@ def tokens_by_day(chosen: Filters, mark: str) -> None:
         )
         shown = shown.groupby(["day", "name"])["total"].sum().reset_index()
         chart = charts.by_day(shown.assign(total=shown["total"].astype("float64")), "total", "Tokens", "name", order)
-        charts.show(f"tokens-by-day-{stack}", chart, len(days), lambda: readable(days), _day_picked, mark, "date")
+        nothing = charts.UNKNOWN_TOKENS if days["total"].isna().all() else "No tokens."
+        name = f"tokens-by-day-{stack}"
+        charts.show(name, chart, len(days), lambda: readable(days), _day_picked, mark, "date", nothing)
 
 
 def turns_by_day(chosen: Filters, mark: str) -> None:

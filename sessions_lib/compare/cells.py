@@ -15,10 +15,10 @@ from typing import Any, Literal
 from sessions_lib import times
 from sessions_lib.compare import alignment, word_diff
 from sessions_lib.compare.word_diff_marks import Marked
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages import content, note, tool_calls
 from sessions_lib.messages.content import Message
 
-Kind = Literal["system", "prompt", "said", "tool", "answer", "stray"]
+Kind = Literal["system", "note", "prompt", "said", "tool", "answer", "stray"]
 Status = Literal["done", "failed", "no result"]
 State = Literal[
     "base",  # the cell that the others are compared with
@@ -140,7 +140,8 @@ class Pieces:
         if role == "tool":
             return [_Piece("stray", Cell(index, text))] if index in self._strays else []
         if role != "assistant":
-            return [_Piece("system", Cell(index, text))] if text else []
+            kind: Kind = "note" if note(message) else "system"
+            return [_Piece(kind, Cell(index, text))] if text else []
         steps = self._steps.get(index, [])
         cut = bool(message.get("interrupted"))
         thought = content.reasoning(message)

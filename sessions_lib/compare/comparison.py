@@ -268,7 +268,7 @@ def _parted(row: Row) -> Parted:
     if any(turn is None for turn in row.turns):
         return "end"
     line = next(line for line in row.lines if not line.is_same)
-    if line.kind in ("prompt", "system"):
+    if line.kind in ("prompt", "system", "note"):
         return "prompts"
     return "tools" if line.kind in ("tool", "stray") else "answers"
 

@@ -16,6 +16,7 @@ from sessions_lib.messages import places
 
 KINDS = {
     "system": "system",
+    "note": "note",
     "prompt": "prompt",
     "said": "on the way",
     "tool": "tool",

@@ -76,8 +76,10 @@ def fork_point(meta: Mapping[str, Any]) -> tuple[str, int] | None:
 
 
 def who(message: Message) -> str:
-    """``User``, ``Assistant``, ``Tool result`` …; a role that nobody knows as it is written."""
+    """``User``, ``Assistant``, ``Tool result`` …; what a note is; a role that nobody knows as it is written."""
     role = message.get("role")
+    if note := messages.note(message):
+        return names.one_line(note, 40)
     return _ROLES.get(str(role)) or names.one_line(content.as_text(role), 40) or "Message"
 
 

@@ -5,6 +5,7 @@ The leaf that ends last in the file is the main line; every other one becomes a 
 
 * Compaction, branch summaries: the history stays, the summary is kept as an answer (the model wrote it) with
   ``source.kind``. Shell commands of the person and messages of extensions are ``system`` notes with their raw record.
+  Why an answer failed is part of its text.
 * Tokens that were spent beside answers (summaries, tools that ask a model, ``usage`` entries) count: on the summary, or
   on an empty answer that no provider is ever sent.
 * Labels become tags and ``bookmarks`` (message id, label). Context edits are kept in ``context_edits``; they took
@@ -199,7 +200,9 @@ def _said(entry: Entry, said: Entry, message_id: str) -> list[Message]:
     if role in ("branchSummary", "compactionSummary"):
         return [_summary(entry, said, message_id, "branch_summary" if role == "branchSummary" else "compaction")]
     if role == "bashExecution":
-        text = f"Ran `{content.as_text(said.get('command'))}`\n```\n{content.as_text(said.get('output'))}\n```"
+        code = said.get("exitCode")
+        failed = f" (exit code {code})" if isinstance(code, int) and code else ""
+        text = f"Ran `{content.as_text(said.get('command'))}`{failed}\n```\n{content.as_text(said.get('output'))}\n```"
         return [_note(entry, said, message_id, "bashExecution", text)]
     return [_note(entry, said, message_id, content.as_text(role) or "message", _content(said.get("content")))]
 
@@ -241,6 +244,7 @@ def _answer(entry: Entry, said: Entry, message_id: str) -> Message:
             calls.append(as_call(content.as_text(block.get("id")), content.as_text(block.get("name")), arguments))
         else:
             others.append(block)
+    texts.append(word(said.get("errorMessage")))  # what the person saw; it is no part of what the model said
     message = _base(entry, said, "assistant", message_id, "\n\n".join(text for text in texts if text) or None)
     if reasoning := "\n\n".join(thought for thought in thoughts if thought):
         message["reasoning_content"] = reasoning

@@ -20,6 +20,13 @@ from sessions_lib.messages.content import Message
 from sessions_lib.messages.identity import has_id
 
 _MAX_DEPTH = 10_000
+# What other tools note among the messages, by the ``source.kind`` of the ``system`` message that holds it.
+_NOTES = {
+    "bashExecution": "Run by the person",
+    "user_shell_command": "Run by the person",
+    "custom_message": "Note of an extension",
+    "agent message": "Message of an agent",
+}
 
 
 def new_id() -> str:
@@ -40,6 +47,13 @@ def stamped(message: Mapping[str, Any]) -> Message:
 def is_message(value: Any) -> bool:
     """True for an object with a string ``role``."""
     return isinstance(value, dict) and isinstance(value.get("role"), str)
+
+
+def note(message: Mapping[str, Any]) -> str:
+    """What a ``system`` message is that another tool noted among the messages; ``""`` for a system prompt."""
+    source = message.get("source") if message.get("role") == "system" else None
+    kind = source.get("kind") if isinstance(source, Mapping) else None
+    return _NOTES.get(kind, f"Note: {kind}") if isinstance(kind, str) and kind else ""
 
 
 def turns(messages: Sequence[Message]) -> list[list[Message]]:

@@ -51,6 +51,28 @@ def test_the_visible_branch_comes_first_and_the_other_is_its_fork(tmp_path: Path
     assert report.skipped == {"node without a message": 1}
 
 
+def test_the_model_of_an_answer_is_its_own_else_that_of_the_conversation(tmp_path: Path) -> None:
+    tree = conversation(
+        node("u1", None, "user", ["Tide?"]),
+        node("a1", "u1", "assistant", ["Low."], metadata={"model_slug": "o4-mini"}),
+        node("a2", "a1", "assistant", ["High."], metadata={}),
+        node("a3", "a2", "assistant", ["Both."], metadata={"default_model_slug": "gpt-5-2"}),
+        default_model_slug="gpt-5-thinking",
+        current="a3",
+    )
+    auto = conversation(
+        node("u1", None, "user", ["Tide?"]),
+        node("a1", "u1", "assistant", ["Low."]),
+        default_model_slug="auto",
+        conversation_id="c2",
+    )
+
+    named, unnamed = importers.read(write(tmp_path / "conversations.json", [tree, auto]))[0]
+
+    assert [m.get("model") for m in named.messages] == [None, "o4-mini", "gpt-5-thinking", "gpt-5-2"]
+    assert [m.get("model") for m in unnamed.messages] == [None, None]
+
+
 def test_pictures_stay_as_pointers_between_the_texts(tmp_path: Path) -> None:
     pointer = {"content_type": "image_asset_pointer", "asset_pointer": "sediment://file_1", "width": 8}
     heard = {"content_type": "audio_transcription", "text": "and this?"}

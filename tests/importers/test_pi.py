@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import importers
+from sessions_lib import SessionManager, compare, importers
+from sessions_lib.compare import Branch
 from sessions_lib.messages import content, usage
 from tests.importers.files import corpus, said, write_lines
 
@@ -115,6 +116,44 @@ def test_a_first_version_file_is_a_list_and_keeps_its_identities_when_pi_rewrite
     assert said(old.messages) == [("user", "q"), ("assistant", None)]
     assert old.messages[1]["interrupted"] is True
     assert [m["id"] for m in old.messages] == [m["id"] for m in new.messages]
+
+
+def test_why_an_answer_failed_is_shown_and_found(tmp_path: Path) -> None:
+    failed = {"stopReason": "error", "errorMessage": "529 overloaded_error: the harbour is full", "content": []}
+    cut = {"stopReason": "aborted", "errorMessage": "Request was aborted."}
+    path = write_lines(
+        tmp_path / "pi.jsonl", HEADER, user(1, None, "q"), answer(2, 1, "", **failed), answer(3, 2, "It is", **cut)
+    )
+    manager = SessionManager(tmp_path / "sessions")
+
+    list(importers.import_paths(manager, [path]))
+
+    (hit,) = manager.search("overloaded harbour")
+    stored = manager.open(hit.session).messages
+    assert said(stored)[1:] == [
+        ("assistant", "529 overloaded_error: the harbour is full"),
+        ("assistant", "It is\n\nRequest was aborted."),
+    ]
+    assert (stored[1]["finish_reason"], stored[2]["interrupted"]) == ("error", True)
+    assert "the harbour is full" in manager.open(hit.session).export(tmp_path / "a.md").read_text()
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_what_a_person_ran_is_called_so_and_no_system_prompt(tmp_path: Path, format: str) -> None:
+    ran = {"role": "bashExecution", "command": "ls", "output": "none", "exitCode": 2}
+    path = write_lines(tmp_path / "pi.jsonl", HEADER, user(1, None, "q"), entry(2, 1, message=ran), answer(3, 2, "r"))
+    manager = SessionManager(tmp_path / "sessions")
+    list(importers.import_paths(manager, [path]))
+    session = manager.open(manager.list()[0].id)
+
+    written = session.export(tmp_path / "out", format).read_text()
+
+    assert session.messages[1]["content"] == "Ran `ls` (exit code 2)\n```\nnone\n```"
+    assert "Run by the person" in written
+    assert "System" not in written.rpartition("</style>")[2]
+    other = Branch("b", "b", [{**message, "id": f"{message['id']}b"} for message in session.messages[1:]], {})
+    rows = compare.compare([Branch.of(session), other]).rows
+    assert {line.kind for row in rows for line in row.lines} == {"prompt", "note", "answer"}
 
 
 def test_what_a_person_ran_and_an_extension_said_are_notes_with_their_record(tmp_path: Path) -> None:

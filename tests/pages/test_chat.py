@@ -57,6 +57,34 @@ def served(folder, monkeypatch):
         yield server
 
 
+# ---------------------------------------------------------------- imported
+
+
+def test_the_header_of_an_imported_chat_names_the_model_that_answered(open_page, folder):
+    answered = {"role": "assistant", "content": "2.1 m", "model": "tiny"}
+    write(folder / "a.jsonl", LIGHTHOUSES, answered, GULL)
+    write(folder / "b.jsonl", LIGHTHOUSES, {**answered, "model": None})
+    write(folder / "c.jsonl", LIGHTHOUSES)
+
+    heads = [open_page("chat", session=name).caption[0].value for name in "abc"]
+
+    assert [("tiny" in head, "demo model" in head) for head in heads] == [(True, False), (False, False), (False, True)]
+
+
+def test_what_a_person_ran_elsewhere_is_no_system_prompt(open_page, folder):
+    ran = {"role": "system", "content": "Ran `ls`\n```\na.txt\n```", "source": {"kind": "bashExecution"}}
+    odd = {"role": "system", "content": "x", "source": {"kind": "weather"}}
+    write(folder / "a.jsonl", LIGHTHOUSES, ran, odd, {"role": "system", "content": "Be brief."}, GULL)
+
+    page = open_page("chat", session="a")
+
+    assert [one.label for one in page.expander][:3] == [
+        "Run by the person\\: Ran \\`ls\\`",
+        "Note\\: weather\\: x",
+        "System prompt",
+    ]
+
+
 # ---------------------------------------------------------------- storing
 
 

@@ -56,6 +56,17 @@ def test_an_empty_folder_says_what_to_do_next_and_writes_nothing(open_page, fold
     assert not folder.exists()
 
 
+def test_without_known_tokens_every_chart_of_tokens_says_so(open_page, folder):
+    write(folder, "a", said("q", timestamp="2026-11-20T10:00:00Z"), said("r", "assistant", model="m-1"))
+
+    page = open_page("stats", when="all")
+
+    assert not page.exception
+    assert figures(page)["Tokens"] == "unknown"
+    assert texts(page).count("No tokens are known: none of these answers reported usage.") == 6
+    assert "NaN" not in texts(page)
+
+
 def test_a_chain_of_forks_counts_each_message_once(open_page, folder):
     write(folder, "a", said("q1"), said("r1", "assistant", usage=used(60, 40)))
     manager = SessionManager(folder)

@@ -62,7 +62,7 @@ def _branches(conversation: Node, assets: Assets, report: ImportReport) -> list[
     found: list[Imported] = []
     said: list[list[str]] = []
     for leaf in _leaves(nodes, conversation.get("current_node")):
-        line = _Line(report if not found else ImportReport(), _short(key), assets)
+        line = _Line(report if not found else ImportReport(), _short(key), assets, _model(conversation))
         for node_id in _path(nodes, leaf):
             line.take(node_id, nodes[node_id])
         messages = line.finish()
@@ -89,6 +89,12 @@ def _branches(conversation: Node, assets: Assets, report: ImportReport) -> list[
             )
         )
     return found
+
+
+def _model(told: Mapping[str, Any]) -> str:
+    """The model that answers where an answer names none; ``auto`` is none."""
+    model = word(told.get("default_model_slug"))
+    return "" if model == "auto" else model
 
 
 def _short(key: str) -> str:
@@ -137,6 +143,7 @@ class _Line:
     report: ImportReport
     prefix: str
     assets: Assets
+    default_model: str
     messages: list[Message] = field(default_factory=list)
     instructions: dict[str, str] = field(default_factory=dict)
     _thoughts: list[str] = field(default_factory=list)
@@ -177,8 +184,11 @@ class _Line:
         if not said:
             self.report.skipped[f"empty {role or 'node'}"] += 1
             return
-        known = role if role in ("user", "system", "developer") else "system"
-        self.messages.append(self._stamped(node_id, message, {"role": known, "content": said}))
+        is_known = role in ("user", "system", "developer")
+        made = self._stamped(node_id, message, {"role": role if is_known else "system", "content": said})
+        if not is_known:
+            made["source"] = {**made.get("source", {}), "kind": word(role) or "node"}
+        self.messages.append(made)
 
     def _think(self, node_id: str, message: Node, said: Node) -> None:
         thoughts = said.get("thoughts")
@@ -203,10 +213,10 @@ class _Line:
             self._open_call = (call_id, str(recipient))
         self._give_thoughts(answer)
         metadata = message.get("metadata")
+        told = metadata if isinstance(metadata, dict) else {}
+        if model := word(told.get("model_slug")) or _model(told) or self.default_model:
+            answer["model"] = model
         if isinstance(metadata, dict):
-            model = metadata.get("model_slug")
-            if isinstance(model, str) and model:
-                answer["model"] = model
             finish = metadata.get("finish_details")
             if isinstance(finish, dict) and finish.get("type") in ("stop", "max_tokens"):
                 answer["finish_reason"] = "stop" if finish["type"] == "stop" else "length"
