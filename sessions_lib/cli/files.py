@@ -10,13 +10,12 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import typer
+import click
 
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import Folder, Json, SessionName
 from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
@@ -27,38 +26,43 @@ if TYPE_CHECKING:
 SHARED = ("markdown", "html")
 
 
+@click.command("export")
+@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
+@click.option(
+    "--format", "-f", "format", default="markdown", metavar="FORMAT", help="markdown, html, json, jsonl or finetune."
+)
+@click.option(
+    "--output",
+    "-o",
+    "output",
+    metavar="FILE",
+    help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
+)
+@click.option(
+    "--family", "family", is_flag=True, help="With every session of the family: forks, parents, and their forks."
+)
+@click.option(
+    "--redact/--no-redact",
+    "redact",
+    default=None,
+    help="Replace keys, tokens, passwords, addresses; on for markdown and html.",
+)
+@click.option(
+    "--pattern", "pattern", multiple=True, metavar="REGEX", help="Redact what this regular expression matches, too."
+)
+@options.folder
 def export(
-    sessions: Annotated[
-        list[str], typer.Argument(metavar="SESSION...", help="Ids, starts of ids, or titles; several go into a folder.")
-    ],
-    format: Annotated[
-        str, typer.Option("--format", "-f", metavar="FORMAT", help="markdown, html, json, jsonl or finetune.")
-    ] = "markdown",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
-        ),
-    ] = None,
-    family: Annotated[
-        bool, typer.Option("--family", help="With every session of the family: forks, parents, and their forks.")
-    ] = False,
-    redact: Annotated[
-        bool | None,
-        typer.Option(
-            "--redact/--no-redact", help="Replace keys, tokens, passwords, addresses; on for markdown and html."
-        ),
-    ] = None,
-    pattern: Annotated[
-        list[str] | None,
-        typer.Option("--pattern", metavar="REGEX", help="Redact what this regular expression matches, too."),
-    ] = None,
-    folder: Folder = None,
+    sessions: tuple[str, ...],
+    format: str,
+    output: str | None,
+    family: bool,
+    redact: bool | None,
+    pattern: tuple[str, ...],
+    folder: str | None,
 ) -> None:
     """Write sessions to files for somewhere else.
+
+    SESSION: Ids, starts of ids, or titles; several go into a folder.
 
     The web pages of one call link to each other along their families.
 
@@ -75,7 +79,7 @@ def export(
         _export_one(manager.open(chosen[0]), manager, kind, output, private)
         return
     if output == "-":
-        raise typer.BadParameter("Several sessions go into files: name a folder with --output.")
+        raise click.UsageError("Several sessions go into files: name a folder with --output.")
     _export_several(manager, chosen, kind, options.path(output) if output else options.path("."), private)
 
 
@@ -132,7 +136,7 @@ def _format(name: str) -> str:
     try:
         return exporting.format_name(name)
     except SessionError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise click.UsageError(str(error)) from error
 
 
 def _preview(sessions: Iterable[Session], patterns: Sequence[str]) -> None:
@@ -157,15 +161,15 @@ def _new_file(wanted: Path, taken: Collection[Path] = ()) -> Path:
     return target
 
 
-def check(
-    sessions: Annotated[
-        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Which; all without one.")
-    ] = None,
-    all_sessions: Annotated[bool, typer.Option("--all", help="All sessions of the folder.")] = False,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("check")
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1, required=False)
+@click.option("--all", "all_sessions", is_flag=True, help="All sessions of the folder.")
+@options.as_json
+@options.folder
+def check(sessions: tuple[str, ...], all_sessions: bool, json: bool, folder: str | None) -> None:
     """Check sessions for faults, and exit 1 if there are any.
+
+    SESSION: Which; all without one.
 
     Example: forkbook check quest-1
     """
@@ -185,12 +189,12 @@ def check(
     printing.talk(f"No fault in {printing.count(len(chosen), 'session')}.")
 
 
-def repair(
-    session: SessionName,
-    write: Annotated[bool, typer.Option("--write", help="Do it; without it nothing is written.")] = False,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("repair")
+@options.session_name
+@click.option("--write", "write", is_flag=True, help="Do it; without it nothing is written.")
+@options.as_json
+@options.folder
+def repair(session: str, write: bool, json: bool, folder: str | None) -> None:
     """Repair what is damaged in a session.
 
     A dry run until told to write; the original is kept in the trash.
@@ -222,7 +226,9 @@ def _print_faults(faults: list[Fault], json: bool) -> None:
             printing.data(printing.line(str(fault), 500))
 
 
-def index(folder: Folder = None) -> None:
+@click.command("index")
+@options.folder
+def index(folder: str | None) -> None:
     """Index everything that was said, so that searches need not read the files.
 
     Searches and the app index by and by; this does it now. Stopped, it goes on the next time.
