@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "sessions_lib"
 ROWS = [
     ["errors", "names", "times", "text", "unseen"],
-    ["messages", "query"],
+    ["messages", "query", "redaction"],
     ["store"],
     ["agent", "compare", "stats", "importers"],
     ["export"],

@@ -19,13 +19,14 @@ import streamlit as st
 
 from pages.compare_parts.grid import View
 from pages.sessions_parts.listed import begin
-from pages.shared import folder
+from pages.shared import exporting, folder
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import compare, names, text
 from sessions_lib.agent import runs
 from sessions_lib.compare import branch_map
 from sessions_lib.errors import SessionError
 from sessions_lib.export import comparison as compare_export
+from sessions_lib.export.redact import Redaction
 from sessions_lib.store.family import relatives
 from sessions_lib.store.folder import scan
 from sessions_lib.store.records import SessionInfo
@@ -241,17 +242,22 @@ def turn() -> int | None:
     return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else None
 
 
+@st.fragment
 def exports(comparison: compare.Comparison) -> None:
     """A menu with the comparison as files; each is made when it is clicked, of the sessions as they are then."""
-    with st.popover("Export", icon=":material/download:", key="compare_export"):
+    menu = st.popover("Export", icon=":material/download:", key="compare_export", on_change="rerun")
+    with menu:
+        redacted = exporting.switch("compare_export_redacted", is_on=True)
+        if menu.open:  # searching takes its time
+            st.caption(safe_label(_left(comparison, redacted)[1].sentence()))
         for label, extension, mime, make in (
             ("Web page", "html", "text/html", compare_export.html),
             ("Markdown", "md", "text/markdown", compare_export.markdown),
         ):
             st.download_button(
                 label,
-                data=partial(_made, make, comparison),
-                file_name=compare_export.file_name(comparison, extension),
+                data=partial(_made, make, comparison, redacted),
+                file_name=compare_export.file_name(comparison, extension, Redaction(is_on=redacted)),
                 mime=mime,
                 key=f"compare_export_{extension}",
                 on_click="ignore",
@@ -259,9 +265,17 @@ def exports(comparison: compare.Comparison) -> None:
             )
 
 
-def _made(make: Callable[[compare.Comparison], str], shown: compare.Comparison) -> bytes:
+def _left(shown: compare.Comparison, redacted: bool) -> tuple[list[compare.Branch], Redaction]:
+    """The branches as they leave, and their redaction."""
+    redaction = Redaction(is_on=redacted)
+    return redaction.branches(shown.branches), redaction
+
+
+def _made(make: Callable[[compare.Comparison], str], shown: compare.Comparison, redacted: bool) -> bytes:
     with suppress(SessionError):  # deleted meanwhile: what is on the screen can still be kept
         shown, _ = load([branch.id for branch in shown.branches], shown.order)
+    if redacted:
+        shown = compare.compare(_left(shown, redacted)[0], order=shown.order)
     return make(shown).encode()
 
 

@@ -10,7 +10,6 @@ import contextlib
 import io
 import threading
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import quote
@@ -21,8 +20,8 @@ import streamlit as st
 from pages.shared import folder, found
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
-from sessions_lib.export import export, redact
-from sessions_lib.export.redact import Finding
+from sessions_lib.export import export
+from sessions_lib.export.redact import NOT_REDACTED, Finding, Redaction
 from sessions_lib.messages import content
 from sessions_lib.store.family import family_of
 from sessions_lib.store.records import SessionInfo
@@ -38,29 +37,30 @@ _SHOWN = 200
 def one_file(session_id: str, kind: str, redacted: bool) -> tuple[str, bytes]:
     """The file's name and content for one session."""
     family = folder.manager().family(session_id) if kind == "html" else ()
-    return _file(folder.manager().open(session_id), kind, redacted, family, {})
+    session, redaction = folder.manager().open(session_id), Redaction(is_on=redacted)
+    return _name(session, kind, redaction), _file(session, kind, redaction, family, {})
 
 
 def _file(
-    session: Session, kind: str, redacted: bool, family: Sequence[SessionInfo], links: Mapping[str, str]
-) -> tuple[str, bytes]:
+    session: Session, kind: str, redaction: Redaction, family: Sequence[SessionInfo], links: Mapping[str, str]
+) -> bytes:
     meta = {**session.meta, "id": session.id}
-    text = export.export(session.messages, meta, kind, redacted=redacted, family=family, links=links)
-    return _name(session, kind, redacted), text.encode()
+    return export.export(session.messages, meta, kind, redaction=redaction, family=family, links=links).encode()
 
 
-def _name(session: Session, kind: str, redacted: bool) -> str:
-    return export.file_name(session.messages, {**session.meta, "id": session.id}, kind, redacted=redacted)
+def _name(session: Session, kind: str, redaction: Redaction) -> str:
+    return export.file_name(session.messages, {**session.meta, "id": session.id}, kind, redaction=redaction)
 
 
 def archive(sessions: Sequence[str], kind: str, redacted: bool) -> bytes:
-    """A zip with a file for each session; those that cannot be read are named in ``not exported.txt``.
+    """A zip with a file for each session; those that cannot be read or written are named in ``not exported.txt``.
 
     The web pages in it link to each other along their families.
     """
     held = io.BytesIO()
     missing: list[str] = []
-    file_names = _file_names(sessions, kind, redacted)
+    redaction = Redaction(is_on=redacted)
+    file_names = _file_names(sessions, kind, redaction)
     by_id = {info.id: info for info in folder.manager().list()} if kind == "html" else {}
     links = {session_id: quote(name) for session_id, name in file_names.items()}
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
@@ -68,24 +68,25 @@ def archive(sessions: Sequence[str], kind: str, redacted: bool) -> bytes:
             try:
                 session = folder.manager().open(session_id)
                 family = family_of(by_id, session_id) if session_id in by_id else ()
-                _, text = _file(session, kind, redacted, family, links)
+                written = _file(session, kind, redaction, family, links)
             except SessionError as error:
-                missing.append(str(error))
+                left_id = redaction.session_id(session_id)
+                missing.append(f"{left_id}: {redaction.text(str(error).replace(session_id, left_id))}")
                 continue
-            file.writestr(file_names.get(session_id) or f"{session_id}.{export.FORMATS[kind].extension}", text)
+            file.writestr(file_names[session_id], written)
         if missing:
             file.writestr("not exported.txt", "\n".join(missing) + "\n")
     return held.getvalue()
 
 
-def _file_names(sessions: Sequence[str], kind: str, redacted: bool) -> dict[str, str]:
+def _file_names(sessions: Sequence[str], kind: str, redaction: Redaction) -> dict[str, str]:
     """Session id → its file's name in the zip, each once; without those that cannot be read."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for session_id in sessions:
         with contextlib.suppress(SessionError):  # the archive says why, when it comes to the session
-            name = _name(folder.manager().open(session_id), kind, redacted)
-            found[session_id] = _unique(name, session_id, taken)
+            name = _name(folder.manager().open(session_id), kind, redaction)
+            found[session_id] = _unique(name, redaction.session_id(session_id), taken)
     return found
 
 
@@ -95,6 +96,17 @@ def _unique(name: str, session: str, taken: set[str]) -> str:
         name = f"{path.stem} ({session}){path.suffix}"
     taken.add(name.casefold())
     return name
+
+
+def switch(key: str, *, is_on: bool) -> bool:
+    """The switch of every export: whether secrets are replaced in what leaves."""
+    return st.toggle(
+        "Replace secrets and personal data",
+        value=is_on,
+        key=key,
+        help="Keys, tokens, passwords, e-mail addresses, home folders, in names and ids too. "
+        "The session itself is not changed.",
+    )
 
 
 def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | None = None) -> None:
@@ -109,12 +121,7 @@ def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | No
         format_func=lambda name: export.FORMATS[name].label,
         key=f"{prefix}_format",
     )
-    redacted = st.toggle(
-        "Replace secrets and personal data",
-        value=kind in TO_READ,
-        key=f"{prefix}_redacted_{kind in TO_READ}",
-        help="Keys, tokens, passwords, e-mail addresses, home folders. The session itself is not changed.",
-    )
+    redacted = switch(f"{prefix}_redacted_{kind in TO_READ}", is_on=kind in TO_READ)
     with folder.errors_told():
         with found.catalog().at_one_moment():
             size = sum(info.size_bytes for info in found.infos(sessions).values())
@@ -125,10 +132,13 @@ def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | No
                 icon=":material/warning:",
             )
             return
+        if len(sessions) == 1:
+            session = folder.current(sessions[0])
+            export.check(session.messages, session.meta, kind)
         if redacted:
             _preview(sessions, prefix)
         else:
-            st.caption("The file will hold everything as it was said, keys and addresses too.")
+            st.caption(NOT_REDACTED)
         _download(sessions, kind, redacted, prefix, done)
 
 
@@ -136,7 +146,7 @@ def _download(
     sessions: Sequence[str], kind: str, redacted: bool, prefix: str, done: Callable[[str], None] | None
 ) -> None:
     if len(sessions) == 1:
-        name = _name(folder.current(sessions[0]), kind, redacted)
+        name = _name(folder.current(sessions[0]), kind, Redaction(is_on=redacted))
         mime, label = export.FORMATS[kind].mime, "Download"
     else:
         name, mime, label = "sessions.zip", "application/zip", f"Download {len(sessions)} sessions as zip"
@@ -177,22 +187,21 @@ def _preview(sessions: Sequence[str], prefix: str) -> None:
         st.caption(f"Secrets in {len(wanted)} sessions will be replaced.")
         return
     findings: list[tuple[str, Finding]] = []
+    redaction = Redaction()
     for session_id in wanted:
         session = folder.current(session_id)
-        findings += [(session.title, one) for one in redact.find(session.messages, meta=session.meta)]
+        before = len(redaction.findings)
+        redaction.leaving(session.messages, {**session.meta, "id": session.id})
+        findings += [(session.title, one) for one in redaction.findings[before:]]
+    st.caption(safe_label(redaction.sentence()))
     if not findings:
-        st.caption("Nothing was found that looks like a secret. Look through the file before you share it.")
         return
-    kinds = Counter(one.kind for _, one in findings)
-    st.markdown(
-        "**Will be replaced:** " + ", ".join(f"{count} × {safe_label(kind)}" for kind, count in kinds.most_common())
-    )
     st.dataframe(
         pd.DataFrame(
             {
                 "Session": [visible(title) for title, _ in findings[:_SHOWN]],
                 "Where": [
-                    "title, tags, settings" if f.message is None else f"message {f.message + 1}"
+                    "title, tags, id, settings" if f.message is None else f"message {f.message + 1}"
                     for _, f in findings[:_SHOWN]
                 ],
                 "What": [f.kind for _, f in findings[:_SHOWN]],

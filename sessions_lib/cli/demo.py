@@ -11,22 +11,24 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
-import click
+import typer
 
 from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import Folder
 from sessions_lib.errors import SessionError
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
 
-@click.command("demo")
-@click.option(
-    "--open", "open_app", is_flag=True, help="Start the app on the demo alone, in a folder that goes when it ends."
-)
-@click.option("--remove", "remove", is_flag=True, help="Take the demo's sessions away again.")
-@options.folder
-def demo(open_app: bool, remove: bool, folder: str | None) -> None:
+def demo(
+    open_app: Annotated[
+        bool, typer.Option("--open", help="Start the app on the demo alone, in a folder that goes when it ends.")
+    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take the demo's sessions away again.")] = False,
+    folder: Folder = None,
+) -> None:
     """Load the demo's sessions.
 
     Example: forkbook demo --open
@@ -35,7 +37,7 @@ def demo(open_app: bool, remove: bool, folder: str | None) -> None:
 
     if open_app:
         if remove or folder:
-            raise click.UsageError("--open has a folder of its own: leave out --remove and --dir.")
+            raise typer.BadParameter("--open has a folder of its own: leave out --remove and --dir.")
         _open()
         return
     found = options.manager(folder)

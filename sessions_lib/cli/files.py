@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
-import click
+import typer
 
 from sessions_lib.cli import options, printing
-from sessions_lib.errors import SessionError
+from sessions_lib.cli.options import Folder, Json, SessionName
+from sessions_lib.errors import SessionError, StorageError
 
 if TYPE_CHECKING:
+    from sessions_lib.export.redact import Redaction
     from sessions_lib.store.checks import Fault
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.session import Session
@@ -26,43 +27,39 @@ if TYPE_CHECKING:
 SHARED = ("markdown", "html")
 
 
-@click.command("export")
-@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
-@click.option(
-    "--format", "-f", "format", default="markdown", metavar="FORMAT", help="markdown, html, json, jsonl or finetune."
-)
-@click.option(
-    "--output",
-    "-o",
-    "output",
-    metavar="FILE",
-    help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
-)
-@click.option(
-    "--family", "family", is_flag=True, help="With every session of the family: forks, parents, and their forks."
-)
-@click.option(
-    "--redact/--no-redact",
-    "redact",
-    default=None,
-    help="Replace keys, tokens, passwords, addresses; on for markdown and html.",
-)
-@click.option(
-    "--pattern", "pattern", multiple=True, metavar="REGEX", help="Redact what this regular expression matches, too."
-)
-@options.folder
 def export(
-    sessions: tuple[str, ...],
-    format: str,
-    output: str | None,
-    family: bool,
-    redact: bool | None,
-    pattern: tuple[str, ...],
-    folder: str | None,
+    sessions: Annotated[
+        list[str], typer.Argument(metavar="SESSION...", help="Ids, starts of ids, or titles; several go into a folder.")
+    ],
+    format: Annotated[
+        str, typer.Option("--format", "-f", metavar="FORMAT", help="markdown, html, json, jsonl, request or finetune.")
+    ] = "markdown",
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
+        ),
+    ] = None,
+    family: Annotated[
+        bool, typer.Option("--family", help="With every session of the family: forks, parents, and their forks.")
+    ] = False,
+    redact: Annotated[
+        bool | None,
+        typer.Option(
+            "--redact/--no-redact",
+            help="Replace keys, tokens, passwords, addresses, names included; on for markdown and html.",
+        ),
+    ] = None,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option("--pattern", metavar="REGEX", help="Redact what this regular expression matches, too."),
+    ] = None,
+    folder: Folder = None,
 ) -> None:
     """Write sessions to files for somewhere else.
-
-    SESSION: Ids, starts of ids, or titles; several go into a folder.
 
     The web pages of one call link to each other along their families.
 
@@ -73,61 +70,72 @@ def export(
     chosen = list(dict.fromkeys(manager.resolve(name) for name in sessions))
     if family:
         chosen = list(dict.fromkeys(info.id for one in chosen for info in manager.family(one)))
-    redacted = bool(pattern) or (kind in SHARED if redact is None else redact)
-    private: dict[str, Any] = {"redacted": redacted, "patterns": pattern or ()}
+    redaction = options.redaction(kind in SHARED if redact is None else redact, pattern)
     if len(chosen) == 1:
-        _export_one(manager.open(chosen[0]), manager, kind, output, private)
-        return
-    if output == "-":
-        raise click.UsageError("Several sessions go into files: name a folder with --output.")
-    _export_several(manager, chosen, kind, options.path(output) if output else options.path("."), private)
+        _export_one(manager.open(chosen[0]), manager, kind, output, redaction)
+    elif output == "-":
+        raise typer.BadParameter("Several sessions go into files: name a folder with --output.")
+    else:
+        _export_several(manager, chosen, kind, options.path(output) if output else options.path("."), redaction)
+    if redaction.is_on or redact is None:
+        options.say_redaction(redaction)
 
 
-def _export_one(
-    found: Session, manager: SessionManager, kind: str, output: str | None, private: dict[str, Any]
-) -> None:
+def _export_one(found: Session, manager: SessionManager, kind: str, output: str | None, redaction: Redaction) -> None:
     from sessions_lib.export import export as exporting
 
     meta = {**found.meta, "id": found.id}
-    if private["redacted"]:
-        _preview([found], private["patterns"])
     family = manager.family(found.id) if kind == "html" else ()
     if output == "-":
-        text = exporting.export(found.messages, meta, kind, family=family, **private)
+        text = exporting.export(found.messages, meta, kind, family=family, redaction=redaction)
         # Into a file or a pipe goes what the library exports, byte for byte; into a terminal what cannot steer it.
         sys.stdout.flush()
         sys.stdout.buffer.write((printing.plain(text) if sys.stdout.isatty() else text).encode("utf-8", "replace"))
         return
     target = options.path(output) if output else None
     if target is None or target.is_dir():
-        name = options.path(exporting.file_name(found.messages, meta, kind, **private))
+        name = options.path(exporting.file_name(found.messages, meta, kind, redaction=redaction))
         target = _new_file((target or options.path(".")) / name)
-    for written in exporting.save(target, found.messages, meta, kind, family=family, **private):
+    for written in exporting.save(target, found.messages, meta, kind, family=family, redaction=redaction):
         printing.data(printing.plain(str(written)))
 
 
 def _export_several(
-    manager: SessionManager, chosen: Sequence[str], kind: str, folder: Path, private: dict[str, Any]
+    manager: SessionManager, chosen: Sequence[str], kind: str, folder: Path, redaction: Redaction
 ) -> None:
-    """A file for each of ``chosen`` in ``folder``, which is made; their web pages link to each other."""
+    """A file for each of ``chosen`` in ``folder``, which is made; their web pages link to each other.
+
+    One that cannot be exported is told, and the others are exported all the same.
+    """
     from sessions_lib.export import export as exporting
 
     exporting.make_folder(folder)
-    if private["redacted"]:
-        _preview((manager.open(session) for session in chosen), private["patterns"])
     targets: dict[str, Path] = {}
     for session in chosen:
         opened = manager.open(session)
-        name = exporting.file_name(opened.messages, {**opened.meta, "id": session}, kind, **private)
+        name = exporting.file_name(opened.messages, {**opened.meta, "id": session}, kind, redaction=redaction)
         targets[session] = _new_file(folder / options.path(name), taken=set(targets.values()))
     links = {session: quote(os.fsencode(target.name)) for session, target in targets.items()}
+    left_out = []
     for session in printing.progress(chosen, "Exporting"):
         opened = manager.open(session)
         meta = {**opened.meta, "id": session}
         family = manager.family(session) if kind == "html" else ()
-        saved = exporting.save(targets[session], opened.messages, meta, kind, family=family, links=links, **private)
+        try:
+            saved = exporting.save(
+                targets[session], opened.messages, meta, kind, family=family, links=links, redaction=redaction
+            )
+        except StorageError:
+            raise
+        except SessionError as error:
+            left_out.append(f"{session}: {error}")
+            continue
         for written in saved:
             printing.data(printing.plain(str(written)))
+    for sentence in left_out:
+        printing.talk(sentence)
+    if left_out:
+        raise SessionError(f"{printing.count(len(left_out), 'session')} of {len(chosen)} could not be exported.")
 
 
 def _format(name: str) -> str:
@@ -136,19 +144,7 @@ def _format(name: str) -> str:
     try:
         return exporting.format_name(name)
     except SessionError as error:
-        raise click.UsageError(str(error)) from error
-
-
-def _preview(sessions: Iterable[Session], patterns: Sequence[str]) -> None:
-    """Say what is about to be replaced, by kind; the texts themselves stay out of logs and terminals."""
-    from sessions_lib.export import redact as redaction
-
-    kinds: Counter[str] = Counter()
-    for session in sessions:
-        kinds.update(finding.kind for finding in redaction.find(session.messages, patterns, session.meta))
-    if kinds:
-        listed = ", ".join(f"{kind} ({times}x)" for kind, times in kinds.most_common())
-        printing.talk(f"Redacted: {listed}. To keep everything: --no-redact")
+        raise typer.BadParameter(str(error)) from error
 
 
 def _new_file(wanted: Path, taken: Collection[Path] = ()) -> Path:
@@ -161,15 +157,15 @@ def _new_file(wanted: Path, taken: Collection[Path] = ()) -> Path:
     return target
 
 
-@click.command("check")
-@click.argument("sessions", metavar="[SESSION]...", nargs=-1, required=False)
-@click.option("--all", "all_sessions", is_flag=True, help="All sessions of the folder.")
-@options.as_json
-@options.folder
-def check(sessions: tuple[str, ...], all_sessions: bool, json: bool, folder: str | None) -> None:
+def check(
+    sessions: Annotated[
+        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Which; all without one.")
+    ] = None,
+    all_sessions: Annotated[bool, typer.Option("--all", help="All sessions of the folder.")] = False,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
     """Check sessions for faults, and exit 1 if there are any.
-
-    SESSION: Which; all without one.
 
     Example: forkbook check quest-1
     """
@@ -189,12 +185,12 @@ def check(sessions: tuple[str, ...], all_sessions: bool, json: bool, folder: str
     printing.talk(f"No fault in {printing.count(len(chosen), 'session')}.")
 
 
-@click.command("repair")
-@options.session_name
-@click.option("--write", "write", is_flag=True, help="Do it; without it nothing is written.")
-@options.as_json
-@options.folder
-def repair(session: str, write: bool, json: bool, folder: str | None) -> None:
+def repair(
+    session: SessionName,
+    write: Annotated[bool, typer.Option("--write", help="Do it; without it nothing is written.")] = False,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
     """Repair what is damaged in a session.
 
     A dry run until told to write; the original is kept in the trash.
@@ -226,9 +222,7 @@ def _print_faults(faults: list[Fault], json: bool) -> None:
             printing.data(printing.line(str(fault), 500))
 
 
-@click.command("index")
-@options.folder
-def index(folder: str | None) -> None:
+def index(folder: Folder = None) -> None:
     """Index everything that was said, so that searches need not read the files.
 
     Searches and the app index by and by; this does it now. Stopped, it goes on the next time.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
+import typer
 
 from sessions_lib.cli import options, printing
+from sessions_lib.cli.options import Folder, Json, SessionName
 
 if TYPE_CHECKING:
     from sessions_lib.messages.content import Message
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
 
 
-@click.command("list")
-@click.option("--tag", "-t", "tag", multiple=True, metavar="TAG", help="Only with this tag; may be repeated.")
-@click.option("--date", "date", metavar="DAY", help="Only active on this day.")
-@click.option("--trash", "trash", is_flag=True, help="List the trash instead.")
-@click.option("--limit", "-n", "limit", type=click.IntRange(min=1), help="At most this many sessions.")
-@options.as_json
-@options.folder
 def list_sessions(
-    tag: tuple[str, ...], date: str | None, trash: bool, limit: int | None, json: bool, folder: str | None
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
+    ] = None,
+    date: Annotated[str | None, typer.Option("--date", metavar="DAY", help="Only active on this day.")] = None,
+    trash: Annotated[bool, typer.Option("--trash", help="List the trash instead.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many sessions.")] = None,
+    json: Json = False,
+    folder: Folder = None,
 ) -> None:
     """List the sessions, newest first.
 
@@ -111,12 +112,12 @@ def _list_trash(found: SessionManager, json: bool) -> None:
     printing.talk(f"{printing.count(len(entries), 'entry', 'entries')} in the trash of {found.folder}")
 
 
-@click.command("show")
-@options.session_name
-@click.option("--last", "-n", "last", type=click.IntRange(min=1), help="Only the last turns, this many.")
-@options.as_json
-@options.folder
-def show(session: str, last: int | None, json: bool, folder: str | None) -> None:
+def show(
+    session: SessionName,
+    last: Annotated[int | None, typer.Option("--last", "-n", min=1, help="Only the last turns, this many.")] = None,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
     """Show what was said in a session.
 
     Example: forkbook show quest-1 --last 1
@@ -178,15 +179,13 @@ def reported(session: Session) -> list[str]:
     return [*found, f"See: forkbook check {session.id}"] if found else []
 
 
-@click.command("search")
-@click.argument("query", metavar="QUERY", nargs=-1, required=True)
-@click.option("--limit", "limit", type=click.IntRange(min=1), help="At most this many hits.")
-@options.as_json
-@options.folder
-def search(query: tuple[str, ...], limit: int | None, json: bool, folder: str | None) -> None:
+def search(
+    query: Annotated[list[str], typer.Argument(metavar="QUERY", help='Words, "phrases", tag:python, role:user …')],
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most this many hits.")] = None,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
     """Search everything that was said, newest first.
-
-    QUERY: Words, "phrases", tag:python, role:user …
 
     Example: forkbook search "decorator closure" tag:python after:2026-08-01
     """
@@ -241,17 +240,21 @@ def _print_hit(hit: Hit) -> None:
     printing.data(f"{where} · {printing.moment(hit.when)} · {' '.join(shown.split())}")
 
 
-@click.command("diff")
-@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
-@click.option(
-    "--likeness", "likeness", is_flag=True, help="Only alike turns side by side, not those in the same place."
-)
-@options.as_json
-@options.folder
-def diff(sessions: tuple[str, ...], likeness: bool, json: bool, folder: str | None) -> None:
+def diff(
+    sessions: Annotated[
+        list[str], typer.Argument(metavar="SESSION...", help="Two to four; one alone is compared with its parent.")
+    ],
+    likeness: Annotated[
+        bool, typer.Option("--likeness", help="Only alike turns side by side, not those in the same place.")
+    ] = False,
+    redact: Annotated[
+        bool,
+        typer.Option("--redact/--no-redact", help="Replace keys, tokens, passwords, addresses, names included; on."),
+    ] = True,
+    json: Json = False,
+    folder: Folder = None,
+) -> None:
     """Compare sessions: where they parted, and what each cost.
-
-    SESSION: Two to four; one alone is compared with its parent.
 
     Example: forkbook diff quest-1 quest-2
     """
@@ -261,10 +264,13 @@ def diff(sessions: tuple[str, ...], likeness: bool, json: bool, folder: str | No
     chosen = [options.opened(folder, name) for name in sessions]
     if len(chosen) == 1 and chosen[0].parent:
         chosen.insert(0, options.manager(folder).open(chosen[0].parent))
-    branches = [compare.Branch.of(session) for session in chosen]
+    redaction = options.redaction(redact, None)
+    branches = redaction.branches([compare.Branch.of(session) for session in chosen])
     found = compare.compare(branches, order="likeness" if likeness else "prompts")
     if json:
         printing.record(comparison.as_json(found))
     else:
         colour = printing.is_styled(sys.stdout)
-        click.echo(comparison.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)
+        typer.echo(comparison.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)
+    if redaction.findings:
+        options.say_redaction(redaction)

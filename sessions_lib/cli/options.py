@@ -1,52 +1,40 @@
 """The options and arguments that commands share, and what they stand for.
 
-Does not print, but for a progress bar.
+Does not print, but for a progress bar and what was redacted.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-import click
+import typer
 
 from sessions_lib.cli import printing
 from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
+    from sessions_lib.export.redact import Redaction
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.session import Session
 
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _folder(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
-    """What stands behind the command, else what stands before it."""
-    before = ctx.parent.obj if ctx.parent else None
-    ctx.obj = before if value is None else value
-    return None if ctx.obj is None else str(ctx.obj)
-
-
-def _dir(*names: str, is_given: bool = True) -> Callable[[F], F]:
-    return click.option(
-        *names,
+Folder = Annotated[
+    str | None,
+    typer.Option(
+        "--dir",
         metavar="FOLDER",
         help="The folder of sessions; without it $SESSIONS_DIR, else ~/.pi-agent/sessions.",
-        callback=_folder,
-        expose_value=is_given,
-    )
-
-
-folder = _dir("--dir", "folder")
-folder_of_all = _dir("--dir", is_given=False)  # before the command
-as_json = click.option("--json", is_flag=True, help="Print one JSON object a line.")
-yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-session_name = click.argument("session", metavar="SESSION")  # its id, a start of the id that no other has, or its title
-exact_id = click.argument("session", metavar="ID")
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+SessionName = Annotated[
+    str, typer.Argument(metavar="SESSION", help="Its id, a start of the id that no other has, or its title.")
+]
+ExactId = Annotated[str, typer.Argument(metavar="ID", help="The exact id.")]
 
 
 def manager(folder: str | None) -> SessionManager:
@@ -84,3 +72,18 @@ def opened(folder: str | None, name: str) -> Session:
 def path(text: str) -> Path:
     """``text`` as a path: the same bytes that were typed, whatever the locale says of them."""
     return Path(os.fsdecode(text.encode("utf-8", "surrogateescape"))).expanduser()
+
+
+def redaction(is_on: bool, patterns: list[str] | None) -> Redaction:
+    """The redaction of one export; on, too, if there are ``patterns`` of one's own."""
+    from sessions_lib.export.redact import Redaction
+
+    return Redaction(patterns or (), is_on=is_on or bool(patterns))
+
+
+def say_redaction(redaction: Redaction) -> None:
+    """Say what was replaced, by kind, and how to have it otherwise; the texts themselves stay out of terminals."""
+    if not redaction.is_on:
+        printing.talk(f"{redaction.sentence()} To replace what looks like a secret: --redact")
+    else:
+        printing.talk(redaction.sentence() + (" To keep everything: --no-redact" if redaction.findings else ""))

@@ -18,6 +18,7 @@ from sessions_lib.compare.cells import Cell
 from sessions_lib.compare.word_diff_marks import Segment
 from sessions_lib.export import comparison_html
 from sessions_lib.export import markdown as export_markdown
+from sessions_lib.export.redact import Redaction
 from sessions_lib.messages import command_output, tool_calls
 from sessions_lib.text import visible
 
@@ -27,9 +28,10 @@ _BOLD, _DIM, _END = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _COLOURS = ("\x1b[94m", "\x1b[36m", "\x1b[33m", "\x1b[35m")
 
 
-def file_name(comparison: Comparison, extension: str) -> str:
-    """A file name for an export: both titles, as every system takes it."""
-    titles = " and ".join(names.one_line(branch.title, 40) for branch in comparison.branches[:2])
+def file_name(comparison: Comparison, extension: str, redaction: Redaction | None = None) -> str:
+    """A file name for an export: both titles, as they leave with ``redaction``, as every system takes it."""
+    shown = [branch.title if redaction is None else redaction.title(branch) for branch in comparison.branches[:2]]
+    titles = " and ".join(names.one_line(title, 40) for title in shown)
     return names.file_name(f"Compare {titles}", extension)
 
 

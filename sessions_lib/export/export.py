@@ -1,14 +1,16 @@
-"""A session as a file for somewhere else: Markdown, JSON, JSONL, HTML, or training data.
+"""A session as a file for somewhere else: Markdown, HTML, JSON, JSONL, a request, or training data.
 
 * ``markdown``: to read, raw or rendered; no text can forge its structure (``markdown``).
 * ``json``: everything there is: ``{"forkbook": 1, "id", "meta", "messages"}``, strict JSON. The messages are equal to
   the session's as Python objects: unknown keys, ``null``, missing and empty stay apart. Made to be imported again.
-* ``jsonl``: what any OpenAI tool takes: the request a provider would be sent (``messages.for_request``), one message a
-  line, the system prompt first. For the messages as they are stored, copy the session's own file or use ``json``.
+* ``jsonl``: the messages as the session's own file has them, one a line; as equal to them as ``json`` is.
+* ``request``: what any OpenAI tool takes: the request a provider would be sent (``messages.for_request``), one message
+  a line, the system prompt first. Only what a provider reads, made valid: no ids, times, models or orphan results.
 * ``html``: one file that opens offline (``html``).
 * ``finetune``: OpenAI fine-tuning data, one example on one line, of the turns that can be learned from.
 
-``redacted`` replaces secrets and personal data in what is written (``redact``); the session is not changed.
+``redacted`` replaces secrets and personal data in what is written, names included (``redact``); the session is not
+changed. A session with nothing to write in a format is a ``SessionError`` that says why, never an empty file.
 
 Does not choose where a file goes, and never writes through a symbolic link.
 """
@@ -22,7 +24,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,9 +32,9 @@ from typing import Any
 from sessions_lib import messages, names
 from sessions_lib.errors import InvalidMessage, SessionError, StorageError
 from sessions_lib.export import facts, html, markdown
-from sessions_lib.export import redact as redaction
 from sessions_lib.export.facts import Relative
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.export.redact import Leaving, Redaction
+from sessions_lib.messages import content, encoding, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.text import escaped
 
@@ -52,7 +54,8 @@ FORMATS: dict[str, Format] = {
     "markdown": Format("md", "text/markdown", "Markdown, to read"),
     "html": Format("html", "text/html", "One web page, offline"),
     "json": Format("json", "application/json", "JSON, complete, can be imported again"),
-    "jsonl": Format("jsonl", "application/x-ndjson", "JSONL as providers take it"),
+    "jsonl": Format("jsonl", "application/x-ndjson", "JSONL, the session's own file"),
+    "request": Format("jsonl", "application/x-ndjson", "Request, as providers take it"),
     "finetune": Format("jsonl", "application/x-ndjson", "OpenAI fine-tuning data"),
 }
 _ALSO = {"md": "markdown", "htm": "html"}
@@ -76,43 +79,50 @@ def export(
     patterns: Sequence[str] = (),
     family: Sequence[Relative] = (),
     links: Mapping[str, str] | None = None,
+    redaction: Redaction | None = None,
 ) -> str:
     """The text of the file. The same session gives the same text.
 
     ``patterns`` are further regular expressions to redact; ``family`` and ``links`` (session id → address) draw the
-    family tree of ``html``.
+    family tree of ``html``. ``redaction`` takes the place of ``redacted`` and ``patterns``: one for several files
+    counts what was replaced in all, and replaces ids in all alike. ``SessionError`` if there is nothing to write.
     """
-    kind = format_name(format)
-    said, meta = _shared(said, meta, redacted, patterns)
-    if redacted:
-        family = [_RedactedRelative(member, patterns) for member in family]
+    redaction = redaction or Redaction(patterns, is_on=redacted)
+    return _written(redaction.leaving(said, meta, family, links), format_name(format))
+
+
+def _written(left: Leaving, kind: str) -> str:
+    said, meta = left.said, left.meta
     if kind == "markdown":
         return markdown.document(said, meta)
     if kind == "html":
-        return html.document(said, meta, family, links)
+        return html.document(said, meta, left.family, left.links)
     if kind == "json":
         return json_document(said, meta)
-    if kind == "jsonl":
+    return "".join(f"{line}\n" for line in _lines(said, meta, kind))
+
+
+def check(said: Sequence[Message], meta: Mapping[str, Any], format: str) -> None:
+    """``SessionError`` if an export in ``format`` would be empty, with why."""
+    if (kind := format_name(format)) in ("jsonl", "request", "finetune"):
+        for _ in _lines(said, meta, kind):
+            return
+
+
+def _lines(said: Sequence[Message], meta: Mapping[str, Any], kind: str) -> Iterator[str]:
+    """The lines of the formats that have one record a line; ``SessionError`` if there are none."""
+    if kind == "finetune":
+        yield _json(training_example(said, meta))
+    elif kind == "request":
         system = meta.get("system")
         request = messages.for_request(said, system if isinstance(system, str) else None, keeps_ids=True)
-        return "".join(f"{_json(message)}\n" for message in request)
-    return f"{_json(training_example(said, meta))}\n"
-
-
-class _RedactedRelative:
-    """A member of the family under a title without secrets."""
-
-    def __init__(self, member: Relative, patterns: Sequence[str]) -> None:
-        self.id, self.parent, self.inherited = member.id, member.parent, member.inherited
-        self.title = redaction.redact_text(member.title, patterns)
-
-
-def _shared(
-    said: Sequence[Message], meta: Mapping[str, Any], redacted: bool, patterns: Sequence[str]
-) -> tuple[Sequence[Message], Mapping[str, Any]]:
-    if not redacted:
-        return said, meta
-    return redaction.redact(said, patterns), redaction.redact_meta(meta, patterns)
+        if not request:
+            raise SessionError("This session holds nothing that a provider could be sent. To keep it as it is: jsonl.")
+        yield from map(_json, request)
+    else:
+        if not said:
+            raise SessionError("This session has no messages yet, so there are no lines. To keep its settings: json.")
+        yield from (escaped(encoding.encode(message).decode()) for message in said)
 
 
 def turn_markdown(said: Sequence[Message]) -> str:
@@ -127,12 +137,13 @@ def file_name(
     *,
     redacted: bool = False,
     patterns: Sequence[str] = (),
+    redaction: Redaction | None = None,
 ) -> str:
     """A file name for the export that every system takes, made of the session's title as the export shows it."""
-    title = facts.title(said, meta)
-    if redacted:
-        title = redaction.redact_text(title, patterns)
-    return names.file_name(title, FORMATS[format_name(format)].extension)
+    redaction = redaction or Redaction(patterns, is_on=redacted)
+    prompt = [{"role": "user", "content": messages.first_prompt(said)}]  # all of a session that a name is made of
+    named = redaction.name(prompt, {key: meta[key] for key in ("title", "id") if key in meta})
+    return names.file_name(facts.title(named.said, named.meta), FORMATS[format_name(format)].extension)
 
 
 def json_document(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
@@ -236,17 +247,19 @@ def save(
     patterns: Sequence[str] = (),
     family: Sequence[Relative] = (),
     links: Mapping[str, str] | None = None,
+    redaction: Redaction | None = None,
 ) -> list[Path]:
-    """Write the export to ``path`` and return the files written.
+    """Write the export to ``path`` and return the files written; see ``export``.
 
     Pictures in a Markdown export go into a folder beside it (``chat.md`` → ``chat-files/``), and are linked.
     """
+    redaction = redaction or Redaction(patterns, is_on=redacted)
+    left = redaction.leaving(said, meta, family, links)
     if format_name(format) != "markdown":
-        written = export(said, meta, format, redacted=redacted, patterns=patterns, family=family, links=links)
-        write(path, written)
+        write(path, _written(left, format_name(format)))
         return [path]
     images = markdown.Images(f"{path.stem}-files")
-    text = markdown.document(*_shared(said, meta, redacted, patterns), images)
+    text = markdown.document(left.said, left.meta, images)
     folder = path.with_name(images.folder)
     if images.files:
         make_folder(folder)

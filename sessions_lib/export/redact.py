@@ -1,38 +1,45 @@
-"""Secrets and personal data in messages: found, shown before anything is shared, and replaced.
+"""What leaves, without secrets and personal data: the one way of every export, of sessions and of comparisons.
 
-What is found, each by a pattern with a fixed shape (``RULES``): private key blocks, JSON web tokens, the key formats of
-common providers (OpenAI, Anthropic, AWS, GitHub, GitLab, Google, Slack, Stripe, Hugging Face and the like),
-``Authorization`` headers, ``name = value`` where the name says password, secret, token or key, passwords and tokens in
-URLs, e-mail addresses and home folders (``/home/x``, ``/Users/x``, ``C:\\Users\\x`` become ``~``), and whatever the
-caller's own regular expressions match.
+A ``Redaction`` is made for one export of however many files. Through it goes everything: messages (texts, reasoning,
+names, models, results, unknown keys, and what stands *inside* JSON and text addresses), metadata with title, tags and
+system prompt, ids with "forked from" and links, family lists and file names. It counts what it replaced. What is secret
+is told by ``sessions_lib.redaction``.
 
-Every text of a message is looked at: content and its parts, reasoning, names, results, unknown keys, and tool arguments
-*inside* their JSON string, which is decoded, redacted and encoded again. Left alone: roles, message and call ids,
-times, and the bytes of images. The messages given are never changed.
+Ids that hold a secret (made of a first prompt, say) are replaced, in all files of one export alike, and stay apart.
+Left alone: roles, times, and the bytes of pictures and sounds. What is given is never changed.
 
-The patterns are our own. ``detect-secrets`` reads files line by line, reports lines without positions, had its last
-release in 2024 and brings ``requests``; gitleaks' rules need Go and know nothing of addresses and paths; both miss what
-stands inside a JSON string. Every repetition here is bounded, so that no text takes more than linear time.
-
-Does not promise to find everything: what has no shape (a name, a password in a sentence) is not found. That is why
-``find`` gives a preview.
+Does not promise to find everything: what has no shape (a name, a password in a sentence) is not found.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from sessions_lib.errors import InvalidMessage, SessionError
+from sessions_lib import messages, names
+from sessions_lib.compare import Branch
+from sessions_lib.errors import InvalidMessage
+from sessions_lib.export.facts import Relative
 from sessions_lib.messages.content import Message
+from sessions_lib.redaction import ids, texts, values
+from sessions_lib.store import records
+
+NOTHING_FOUND = "Nothing was found that looks like a secret. Read what you share."
+NOT_REDACTED = "Not redacted: it holds everything as it was said, keys and addresses too."
+_AS_IT_IS = frozenset({"role", "type", "timestamp", "finish_reason", "created"})
+_MESSAGE_IDS = frozenset({"id", "tool_call_id", "message_id"})
+_ENCRYPTED = frozenset({"encrypted_content", "thought_signature", "thoughtSignature"})  # nobody knows what it says
+_PERSONAL = ("e-mail address", "home folder")
+_PLAIN_ID = re.compile(r"(?:[a-z]{1,12}[_-])?(?:[0-9a-f]{6,64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})\Z")
+_NO_ID = frozenset({"title", "tags", "system"})  # of the metadata
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One text that would be replaced: ``message`` is its index, ``None`` in the metadata; ``kind`` says what it is."""
+    """One text that is replaced: ``message`` is its index, ``None`` in the metadata; ``kind`` says what it is."""
 
     message: int | None
     kind: str
@@ -41,323 +48,199 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A pattern; what its groups named ``secret…`` (without any: the whole) match becomes ``replacement``.
+class Leaving:
+    """A session as it leaves: its messages and metadata (with ``id``), its family, and the family's addresses by id."""
 
-    ``hints`` are lower-case texts one of which must occur for the pattern to be tried at all; none = always tried.
-    A rule that ``gives_way`` is not applied where another one matched: ``x:secret@host`` is no e-mail address.
-    ``starts`` finds, in the lower-cased text, every place where the pattern may match: some patterns take long to find
-    their own.
-    """
-
-    kind: str
-    pattern: re.Pattern[str]
-    replacement: str
-    hints: tuple[str, ...] = ()
-    gives_way: bool = False
-    starts: Callable[[str], list[int]] | None = None
-
-    def matches(self, text: str, lowered: str) -> Iterator[re.Match[str]]:
-        """What the pattern matches in ``text``, from left to right, without overlaps."""
-        if self.starts is None or len(lowered) != len(text):  # a few letters become two in lower case
-            yield from self.pattern.finditer(text)
-            return
-        end = 0
-        for start in self.starts(lowered):
-            if start >= end and (match := self.pattern.match(text, start)) is not None:
-                yield match
-                end = match.end()
+    said: Sequence[Message]
+    meta: Mapping[str, Any]
+    family: Sequence[Relative]
+    links: Mapping[str, str]
 
 
-def _rule(kind: str, pattern: str, *hints: str, replacement: str = "", flags: int = 0) -> Rule:
-    return Rule(kind, re.compile(pattern, flags), replacement or f"[{kind}]", hints)
+@dataclass(frozen=True, slots=True)
+class _Member:
+    id: str
+    title: str
+    parent: str | None
+    inherited: int
 
 
-def _starting(prefix: str) -> str:
-    """``prefix`` where no word runs into it; a backslash and a letter in front are an escaped line break or tab."""
-    return rf"{prefix}(?:(?<![A-Za-z0-9]{prefix})|(?<=\\[nrt]{prefix}))"
+class _Titled(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
 
 
-_SECRET_NAME = (
-    r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credentials?"
-    r"|(?:api|access|private|account|auth|encryption|signing)[_-]?key)"
-)
-_SECRET_WORDS = ("pass", "pwd", "secret", "token", "credential")
-_BEFORE_KEY = ("api", "access", "private", "account", "auth", "encryption", "signing")
+class Redaction:
+    """The redaction of one export; ``findings`` are what it replaced so far, in reading order."""
 
+    def __init__(self, patterns: Sequence[str] = (), *, is_on: bool = True) -> None:
+        """``patterns`` are regular expressions to redact, too; one that is not on lets all pass as it is.
 
-def _secret_starts(lowered: str) -> list[int]:
-    """Where in a lower-cased text ``_SECRET_NAME`` may begin: found word by word, 20 times faster than by pattern."""
-    found = [place for word in _SECRET_WORDS for place in _places(lowered, word)]
-    for place in _places(lowered, "key"):
-        at = place - 1 if lowered[place - 1 : place] in ("_", "-") else place
-        found += [at - len(word) for word in _BEFORE_KEY if lowered.endswith(word, 0, at)]
-    return sorted(found)
+        ``SessionError`` names a pattern that is not usable.
+        """
+        texts.own_rules(tuple(patterns))
+        self.findings: list[Finding] = []
+        self.is_on, self._patterns = is_on, tuple(patterns)
+        self._ids: dict[str, str] = {}
+        self._message_ids: dict[str, str] = {}
+        self._counted: set[str] = set()  # ids of messages that several branches have
+        self._index: int | None = None
 
+    def leaving(
+        self,
+        said: Sequence[Message],
+        meta: Mapping[str, Any],
+        family: Sequence[Relative] = (),
+        links: Mapping[str, str] | None = None,
+    ) -> Leaving:
+        """A session as it leaves: copies, with everything found replaced; redacting twice changes nothing more."""
+        links = links or {}
+        if not self.is_on:
+            return Leaving(said, meta, family, links)
+        made_of = [str(meta.get("title") or ""), messages.first_prompt(said), *(member.title for member in family)]
+        self._index = None
+        new_meta = {str(key): self._meta_value(str(key), value, made_of) for key, value in meta.items()}
+        if new_meta.get("title") != meta.get("title"):
+            new_meta.pop(records.MARK_AT, None)  # a place in the title as it was
+        new_said = [self._message(index, message) for index, message in enumerate(said)]
+        self._index = None
+        return Leaving(
+            new_said,
+            new_meta,
+            [self._member(member, made_of) for member in family],
+            {self.session_id(session, made_of, counts=False): address for session, address in links.items()},
+        )
 
-def _places(text: str, word: str) -> Iterator[int]:
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + 1)
+    def name(self, said: Sequence[Message], meta: Mapping[str, Any]) -> Leaving:
+        """``leaving`` for a file's name: what it replaces stands in the file too, and is counted there."""
+        before = len(self.findings)
+        left = self.leaving(said, meta)
+        del self.findings[before:]
+        return left
 
+    def branches(self, compared: Sequence[Branch]) -> list[Branch]:
+        """Branches to compare as they leave; what several of them have is counted once."""
+        return [self._branch(branch) for branch in compared]
 
-_CODE_VALUE = (  # what stands behind "password =" in code without being one
-    r"(?!(?:none|null|true|false|undefined|str|string|int|bool|bytes|object|any|optional|required|self|os|process"
-    r"|env|config|settings|args|options|input|getpass|getenv|secrets?|passwords?|tokens?|api_?keys?)"
-    r"(?:[\s.,;:(\[\])|}'\"]|$))"
-)
-_KEY_BODY = r"[A-Za-z0-9+/=\s\\:,.-]"
+    def _branch(self, branch: Branch) -> Branch:
+        if not self.is_on:
+            return branch
+        before = len(self.findings)
+        left = self.leaving(branch.messages, {**branch.meta, "id": branch.id})
+        known = {number for number, message in enumerate(branch.messages) if message.get("id") in self._counted}
+        self.findings[before:] = [one for one in self.findings[before:] if one.message not in known]
+        self._counted.update(message["id"] for message in branch.messages if isinstance(message.get("id"), str))
+        meta = {key: value for key, value in left.meta.items() if key in branch.meta}
+        return replace(branch, id=str(left.meta["id"]), title=self.title(branch), messages=left.said, meta=meta)
 
-RULES: tuple[Rule, ...] = (
-    _rule(
-        "private key",
-        rf"-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----(?:{_KEY_BODY}{{0,16384}}?-----END [A-Z0-9 ]{{0,60}}"
-        rf"-----|{_KEY_BODY}{{0,16384}})",
-        "private key",
-    ),
-    _rule("JSON web token", r"(?<![A-Za-z0-9_-])eyJ[\w-]{8,4096}\.eyJ[\w-]{8,8192}(?:\.[\w-]{0,2048})?", "eyj"),
-    _rule("Anthropic key", r"sk-ant-[A-Za-z0-9_-]{16,255}", "sk-ant-"),
-    _rule("API key", _starting("sk-") + r"(?=[A-Za-z_-]{0,255}[0-9])[A-Za-z0-9_-]{20,255}", "sk-"),
-    _rule(
-        "API key",
-        r"(?<![A-Za-z0-9])(?:gsk|r8|tvly|nvapi|pplx|xai|dop_v1|dapi|fw)[_-][A-Za-z0-9_-]{20,255}",
-        *("gsk_", "r8_", "tvly-", "nvapi-", "pplx-", "xai-", "dop_v1_", "dapi", "fw_"),
-    ),
-    _rule(
-        "AWS key", r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])", "akia", "asia", "abia", "acca"
-    ),
-    _rule("GitHub token", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{20,255}", "gh", "github_pat_"),
-    _rule("GitLab token", r"gl(?:pat|dt|rt|cbt|ptt)-[A-Za-z0-9_-]{20,255}", "gl"),
-    _rule(
-        "Google key",
-        r"AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,512}|GOCSPX-[A-Za-z0-9_-]{20,64}",
-        "aiza",
-        "ya29.",
-        "gocspx-",
-    ),
-    _rule("Slack token", r"xox[abeoprs]-[A-Za-z0-9-]{10,255}|xapp-[A-Za-z0-9-]{10,255}", "xox", "xapp-"),
-    _rule(
-        "webhook",
-        r"https://(?:hooks\.slack\.com/(?:services|workflows)|discord(?:app)?\.com/api/webhooks)/[A-Za-z0-9/_-]{16,255}",
-        "hooks.slack.com",
-        "/webhooks",
-    ),
-    _rule("Stripe key", r"(?:[srp]k_(?:live|test)|whsec)_[A-Za-z0-9]{10,255}", "k_live_", "k_test_", "whsec_"),
-    _rule("Hugging Face token", _starting("hf_") + r"[A-Za-z0-9]{20,255}", "hf_"),
-    _rule("package token", r"(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,512})", "npm_", "pypi-"),
-    _rule("API key", r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}", "sg."),
-    _rule("API key", r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])", ":aa"),
-    _rule(
-        "authorization",
-        r"authorization[\"'\\]{0,4}\s{0,3}[:=]\s{0,3}[\"'\\]{0,4}(?:(?:bearer|basic|token|apikey)\s{1,3})?"
-        r"(?P<secret>[A-Za-z0-9._~+/=-]{8,4096})",
-        "authorization",
-        flags=re.IGNORECASE,
-    ),
-    _rule(
-        "authorization",
-        r"\bbearer\s{1,3}(?P<secret>(?=[A-Za-z._~+/=-]{0,255}[0-9])[A-Za-z0-9._~+/=-]{16,4096})",
-        "bearer",
-        flags=re.IGNORECASE,
-    ),
-    _rule("password", r"(?<=://)[^\s/:@\"'<>\\]{0,128}:(?P<secret>(?![${%*])[^\s/\"'<>\\]{1,256})@", "://"),
-    _rule("token", r"(?<=://)(?P<secret>[A-Za-z0-9_-]{16,255})@", "://"),
-    _rule(
-        "token",
-        r"[?&](?:key|sig|signature|code|auth|x-amz-signature|x-amz-credential)=(?P<secret>[^&\s\"'#<>\[\\]{8,2048})",
-        "key=",
-        "sig",
-        "code=",
-        "auth=",
-        "x-amz",
-        flags=re.IGNORECASE,
-    ),
-    Rule(
-        "secret",
-        re.compile(
-            rf"{_SECRET_NAME}(?:"
-            # "name": "value", its quotes perhaps escaped; name = "value"
-            r"(?:\\?[\"']\s{0,3}(?::|=>?)\s{0,3}|\s{0,3}[:=]\s{0,3})\\?(?P<quote>[\"'])"
-            r"(?P<secret>[^\"'\\\s\[<$][^\"'\\\n]{3,512})(?=\\?(?P=quote))"
-            # name=value
-            rf"|=(?P<secret_2>{_CODE_VALUE}[^\s\"'\\,;&<>{{}}\[\]()$*]{{4,512}})(?![(\[.\w])"
-            # name: value, told from prose by a digit
-            rf"|\s{{0,3}}[:=]\s{{1,3}}(?P<secret_3>{_CODE_VALUE}(?=[^\s\d]{{0,255}}\d)"
-            r"[^\s\"'\\,;&<>{}\[\]()$*]{6,512})(?![(\[.\w]))",
-            re.IGNORECASE,
-        ),
-        "[secret]",
-        (*_SECRET_WORDS, "key"),
-        starts=_secret_starts,
-    ),
-    Rule(
-        "e-mail address",
-        re.compile(r"(?<![\w.%+-])(?!git@)[\w.%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])"),
-        "[e-mail address]",
-        ("@",),
-        gives_way=True,
-    ),
-    _rule(
-        "home folder",
-        r"(?:(?<![\w.~])|(?<=\\[nrt])|(?<=file://))(?:/mnt)?(?:/[a-z])?/(?:home|Users)/(?!Shared\b|linuxbrew\b)"
-        r"(?=[^\s/])[\w.+-]{1,64}(?<![.])",
-        "/home/",
-        "/users/",
-        replacement="~",
-    ),
-    _rule(
-        "home folder",
-        r"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)(?!Public\b)"
-        r"(?:[^\\/:*?\"<>|\r\n]{1,64}(?=[\\/])|[^\\/:*?\"<>|\s]{1,64})",
-        ":\\",
-        ":/",
-        replacement="~",
-        flags=re.IGNORECASE,
-    ),
-    _rule("home folder", r"(?<=/)-(?:Users|home)-[A-Za-z0-9_]{1,64}", "/-", replacement="~"),
-)
+    def title(self, session: _Titled) -> str:
+        """The title of a session beside its messages: in a list, in a file's name. It is counted with its session."""
+        if not self.is_on:
+            return session.title
+        if session.title == session.id:
+            return self.session_id(session.id, counts=False)
+        return str(values.redacted(session.title, self._patterns, lambda match, text: None))
 
-_SECRET_KEY = re.compile(rf"(?:[\w-]{{0,40}}[_-])?{_SECRET_NAME}\Z", re.IGNORECASE)
-_STRUCTURE = frozenset({"role", "id", "tool_call_id", "type", "timestamp", "finish_reason", "created"})
+    def session_id(self, session: str, made_of: Sequence[str] = (), *, counts: bool = True) -> str:
+        """The id of a session, without a secret; the same for the same session, another for another."""
+        if not self.is_on:
+            return session
+        if session not in self._ids:
+            clean = ids.without_secrets(session, made_of, self._patterns)
+            if clean != session:
+                clean = clean if names.is_id(clean) else names.id_from_title(clean)
+                clean = names.unique_id(clean, {one.lower() for one in self._ids.values()})
+                if counts:
+                    self.findings.append(Finding(None, "session id", session, clean))
+            self._ids[session] = clean
+        return self._ids[session]
 
+    def text(self, text: str) -> str:
+        """A text beside the messages (a sentence, a file's name), with everything found replaced."""
+        return str(self._walk(text)) if self.is_on else text
 
-def own_rules(patterns: Sequence[str]) -> tuple[Rule, ...]:
-    """``patterns`` (Python regular expressions) as rules; ``SessionError`` names one that is not usable."""
-    rules = []
-    for pattern in patterns:
+    def sentence(self) -> str:
+        """What was replaced, by kind, or that nothing was; or that nothing is: the same words everywhere."""
+        if not self.is_on:
+            return NOT_REDACTED
+        kinds = Counter(finding.kind for finding in self.findings)
+        listed = ", ".join(f"{kind} ({times:,}x)" for kind, times in kinds.most_common())
+        return f"Redacted: {listed}." if kinds else NOTHING_FOUND
+
+    # ------------------------------------------------------------ the parts of a session
+
+    def _message(self, index: int, message: Message) -> Message:
+        self._index = index
         try:
-            compiled = re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise SessionError(
-                f"{pattern[:60]!r} is not a regular expression: {error}. Correct the pattern."
+            redacted: Message = self._walk(message)
+        except RecursionError as error:
+            raise InvalidMessage(
+                "A message is nested too deeply to be searched for secrets. Export it without redaction."
             ) from error
-        if compiled.match("") is not None:
-            raise SessionError(f"{pattern[:60]!r} matches an empty text, so it would match everywhere. Narrow it.")
-        rules.append(Rule("your pattern", compiled, "[redacted]"))
-    return tuple(rules)
+        return redacted
+
+    def _meta_value(self, key: str, value: Any, made_of: Sequence[str]) -> Any:
+        """A value of the metadata; what may be an id (parent, merged sessions, verdicts) is one, as elsewhere."""
+
+        def kept(inner_key: str, text: str) -> str | None:
+            if key not in _NO_ID and names.is_id(text):
+                return self.session_id(text, made_of)
+            return self._kept(inner_key, text)
+
+        return values.redacted(value, self._patterns, self._found, key, kept)
+
+    def _member(self, member: Relative, made_of: Sequence[str]) -> Relative:
+        parent = None if member.parent is None else self.session_id(member.parent, made_of, counts=False)
+        here = self.session_id(member.id, made_of, counts=False)
+        return _Member(here, self.title(member), parent, member.inherited)
+
+    # ------------------------------------------------------------ values
+
+    def _walk(self, value: Any, key: str = "") -> Any:
+        return values.redacted(value, self._patterns, self._found, key, self._kept)
+
+    def _found(self, match: texts.Match, text: str) -> None:
+        self.findings.append(Finding(self._index, match.kind, text[match.start : match.stop], match.replacement))
+
+    def _kept(self, key: str, value: str) -> str | None:
+        """What becomes of a text that is no prose: roles and times stay, ids of messages and calls are ids."""
+        if key in _ENCRYPTED and value:
+            self.findings.append(Finding(self._index, "encrypted reasoning", value, "[encrypted reasoning]"))
+            return "[encrypted reasoning]"
+        if key in _AS_IT_IS:
+            return value
+        if key not in _MESSAGE_IDS:
+            return None
+        return value if _PLAIN_ID.match(value) else self._message_id(value)
+
+    def _message_id(self, value: str) -> str:
+        """The id of a message or a call, alike wherever it stands; a key in it is replaced, an address is its own."""
+        if value in self._message_ids:
+            return self._message_ids[value]
+        found = [one for one in texts.matches(value, self._patterns) if one.kind not in _PERSONAL]
+        if not found:
+            return value
+        for one in found:
+            self._found(one, value)
+        clean = names.unique_id(texts.replaced(value, found), {one.lower() for one in self._message_ids.values()})
+        self._message_ids[value] = clean
+        return clean
 
 
-def find(
-    messages: Sequence[Message], patterns: Sequence[str] = (), meta: Mapping[str, Any] | None = None
-) -> list[Finding]:
-    """What ``redact`` and ``redact_meta`` would replace, in reading order: the preview before something is shared."""
-    found: list[Finding] = []
-    rules = own_rules(patterns) + RULES
-    if meta is not None:
-        _walk(meta, _collector(found, None, rules))
-    for index, message in enumerate(messages):
-        _searched(message, _collector(found, index, rules))
-    return found
+def find(said: Sequence[Message], patterns: Sequence[str] = (), meta: Mapping[str, Any] | None = None) -> list[Finding]:
+    """What an export would replace, in reading order: the preview before something is shared."""
+    redaction = Redaction(patterns)
+    redaction.leaving(said, meta or {})
+    return redaction.findings
 
 
-def redact(messages: Sequence[Message], patterns: Sequence[str] = ()) -> list[Message]:
-    """Copies of ``messages`` with everything replaced that ``find`` finds; redacting twice changes nothing more."""
-    rules = own_rules(patterns) + RULES
-    return [_searched(message, _collector([], index, rules)) for index, message in enumerate(messages)]
+def redact(said: Sequence[Message], patterns: Sequence[str] = ()) -> list[Message]:
+    """Copies of ``said`` with everything found replaced."""
+    return list(Redaction(patterns).leaving(said, {}).said)
 
 
 def redact_meta(meta: Mapping[str, Any], patterns: Sequence[str] = ()) -> dict[str, Any]:
-    """A copy of a session's metadata (title, tags, system prompt, all of it) with everything found replaced."""
-    result: dict[str, Any] = _walk(meta, _collector([], None, own_rules(patterns) + RULES))
-    return result
-
-
-def redact_text(text: str, patterns: Sequence[str] = ()) -> str:
-    """``text`` with everything found replaced.
-
-    >>> redact_text("mail ana@example.org about /home/ana/tide.py")
-    'mail [e-mail address] about ~/tide.py'
-    """
-    return _collector([], None, own_rules(patterns) + RULES)(text, "")
-
-
-def _collector(found: list[Finding], index: int | None, rules: Sequence[Rule]) -> Callable[[str, str], str]:
-    """A function of a text and the key it stands under, giving the text redacted and adding to ``found``."""
-    all_have_hints = all(rule.hints for rule in rules)
-
-    def replace(text: str, key: str) -> str:
-        if text.startswith("data:") and ";base64," in text[:100]:
-            return text
-        if key and _SECRET_KEY.match(key) and text and not text.startswith("["):
-            found.append(Finding(index, "secret", text, "[secret]"))
-            return "[secret]"
-        # Nearly all texts by number are keys and names, too short for any secret of a fixed shape.
-        if all_have_hints and len(text) < 16 and text.isidentifier():
-            return text
-        pieces, end = [], 0
-        for start, stop, rule in _spans(text, rules):
-            pieces += [text[end:start], rule.replacement]
-            found.append(Finding(index, rule.kind, text[start:stop], rule.replacement))
-            end = stop
-        return "".join([*pieces, text[end:]]) if pieces else text
-
-    return replace
-
-
-def _spans(text: str, rules: Sequence[Rule]) -> Iterator[tuple[int, int, Rule]]:
-    """What the rules match, in order, without overlaps: overlapping matches are one, named by the earlier rule."""
-    lowered = "" if len(text) < 16 and text.isidentifier() else text.lower()
-    matches = []
-    for rank, rule in enumerate(rules):
-        if rule.hints and not any(map(lowered.__contains__, rule.hints)):
-            continue
-        groups: list[str | int] = [name for name in rule.pattern.groupindex if name.startswith("secret")] or [0]
-        for match in rule.matches(text, lowered):
-            matches += [(*match.span(group), rank) for group in groups if match.group(group)]
-    matches.sort()
-    merged: list[tuple[int, int, int]] = []
-    for start, stop, rank in matches:
-        if not merged or start >= merged[-1][1]:
-            merged.append((start, stop, rank))
-            continue
-        first, end, earlier = merged[-1]
-        if rules[earlier].gives_way:
-            merged[-1] = (start, stop, rank)
-        elif not rules[rank].gives_way:
-            merged[-1] = (first, max(end, stop), min(earlier, rank))
-    for start, stop, rank in merged:
-        yield start, stop, rules[rank]
-
-
-def _searched(message: Message, replace: Callable[[str, str], str]) -> Message:
-    try:
-        redacted: Message = _walk(message, replace)
-    except RecursionError as error:
-        raise InvalidMessage(
-            "A message is nested too deeply to be searched for secrets. Export it without redaction."
-        ) from error
-    return redacted
-
-
-def _walk(value: Any, replace: Callable[[str, str], str], key: str = "") -> Any:
-    """``value`` with ``replace`` applied to every text in it and to the keys of its objects."""
-    if isinstance(value, str):
-        if key in ("arguments", "input") and value.lstrip()[:1] in ("{", "["):
-            return _inside_json(value, replace)
-        return replace(value, key)
-    if isinstance(value, list | tuple):
-        return [_walk(item, replace, key) for item in value]
-    if isinstance(value, Mapping):
-        result: dict[Any, Any] = {}
-        for name, inner in value.items():
-            new_name = replace(name, "") if isinstance(name, str) else name
-            while new_name in result:
-                new_name = f"{new_name}+"
-            kept = isinstance(inner, str) and name in _STRUCTURE
-            result[new_name] = inner if kept else _walk(inner, replace, name if isinstance(name, str) else "")
-        return result
-    if key and isinstance(value, int) and not isinstance(value, bool) and re.match(r"(?i)pass|pwd|pin\Z", key):
-        replaced = replace(str(value), key)
-        return value if replaced == str(value) else replaced
-    return value
-
-
-def _inside_json(text: str, replace: Callable[[str, str], str]) -> str:
-    """Tool arguments: redacted as the values they encode; unchanged to the byte if nothing was found in them."""
-    try:
-        decoded = json.loads(text)
-    except (ValueError, RecursionError):
-        return replace(text, "")
-    redacted = _walk(decoded, replace)
-    return text if redacted == decoded else json.dumps(redacted, ensure_ascii=False)
+    """A copy of a session's metadata (title, tags, system prompt, ids, all of it) with everything found replaced."""
+    return dict(Redaction(patterns).leaving([], meta).meta)

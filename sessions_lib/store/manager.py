@@ -54,7 +54,8 @@ class SessionManager:
     def create(
         self, title: str | None = None, tags: Iterable[str] = (), session_id: str | None = None, **meta: Any
     ) -> Session:
-        """A new, empty session. Its id is ``session_id`` exactly, else made from ``title`` and made unique.
+        """A new, empty session. Its id is ``session_id`` exactly, else made from ``title``, without its
+        secrets, and made unique.
 
         ``SessionExists`` if ``session_id`` is taken; a title taken by nobody stays a title, whatever its characters.
         """
@@ -62,7 +63,9 @@ class SessionManager:
         for tag in tags:
             kept = records.with_tag(kept, tag)
         wanted_title = title if title and title.strip() else None
-        base = names.id_from_title(wanted_title) if wanted_title else names.random_id()
+        from sessions_lib.redaction import ids  # only a new session needs its rules
+
+        base = ids.made_of(wanted_title) if wanted_title else names.random_id()
         values = {"title": wanted_title, "tags": kept, "created": times.now(), **meta}
         return Session.open(self.folder, claim(self.folder, session_id, base, values))
 

@@ -62,7 +62,9 @@ class Session:
 
     def __init__(self, name: str | None = None) -> None:
         """A new, empty session in memory, titled ``name``."""
-        self._id = names.id_from_title(name) if name else names.random_id()
+        from sessions_lib.redaction import ids  # only a new session needs its rules
+
+        self._id = ids.made_of(name) if name else names.random_id()
         self._folder: Path | None = None
         self._meta = records.Metadata({"title": name, "created": times.now()} if name else {"created": times.now()})
         self._lines: jsonl.Lines | None = jsonl.Lines()
@@ -371,7 +373,7 @@ class Session:
         meta = forking.meta(self._id, self._meta, point, title, mark)
         if self._folder is None:
             child = Session()
-            child._id = names.check_id(new_id) if new_id else f"{self._id[:100]}-fork"
+            child._id = names.check_id(new_id) if new_id else forking.base_id(self._id, meta)
             child._meta = records.Metadata(meta)
             child._remember([encoding.decode(encoding.encode(message)) for message in self.messages[: point.at]], 0)
         else:

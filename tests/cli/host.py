@@ -16,7 +16,8 @@ import traceback
 from typing import Any
 
 WARM = (
-    "click",
+    "typer",
+    "typer._adapters",
     "pydantic",
     "openai",
     "httpx2",
@@ -32,7 +33,7 @@ def main() -> None:
     from sessions_lib.cli import commands
 
     for name in commands.COMMANDS:
-        commands.command(name)
+        commands.function(name)
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         child = os.fork()

@@ -47,12 +47,12 @@ def test_no_arguments_and_unknown_ones_are_called_wrongly(terminal: Terminal) ->
         assert "Traceback" not in done.stderr
 
 
-def test_options_are_spelled_as_programs_of_their_kind_spell_them(terminal: Terminal) -> None:
+def test_the_plain_reading_of_a_call_gives_what_typer_gives(terminal: Terminal) -> None:
     terminal.session("a")
     terminal.ok("tag", "a", "north", "cold")
     folder = str(terminal.folder)
 
-    for one, other in (
+    for plain, typer in (
         (
             ["list", "--tag", "north", "-t", "cold", "--dir", folder],
             ["list", "--tag=north", "-tcold", f"--dir={folder}"],
@@ -60,7 +60,7 @@ def test_options_are_spelled_as_programs_of_their_kind_spell_them(terminal: Term
         (["show", "a", "--json"], ["show", "--json", "--", "a"]),
         (["search", "gull", "point"], ["search", "--", "gull", "point"]),
     ):
-        assert terminal.ok(*one) == terminal.ok(*other) != ""
+        assert terminal.ok(*plain) == terminal.ok(*typer) != ""
 
 
 def test_listing_imports_no_streamlit_pandas_openai_or_pydantic(terminal: Terminal) -> None:

@@ -127,14 +127,50 @@ def test_exports_do_not_change_the_session() -> None:
 # ------------------------------------------------------------------------------------------ JSONL
 
 
-def test_jsonl_is_what_a_provider_is_sent() -> None:
+def test_jsonl_is_the_session_itself() -> None:
+    said: Messages = [
+        {"role": "user", "content": "Tide?", "id": "msg_1", "timestamp": "2026-03-01T10:00:00Z", "x": None},
+        {"role": "assistant", "content": None, "tool_calls": [CALL], "model": "m", "usage": {"total_tokens": 3}},
+        {"role": "tool", "tool_call_id": "orphan", "content": "x \u202e"},
+    ]
+
+    written = export.export(said, {"system": "Be kind."}, "jsonl")
+
+    assert written == (
+        '{"role":"user","content":"Tide?","id":"msg_1","timestamp":"2026-03-01T10:00:00Z","x":null}\n'
+        '{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function",'
+        '"function":{"name":"tide","arguments":"{\\"port\\":\\"Ember\\"}"}}],"model":"m","usage":{"total_tokens":3}}\n'
+        '{"role":"tool","tool_call_id":"orphan","content":"x \\u202e"}\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "sentence"),
+    [
+        ([], "jsonl", "no messages yet"),
+        ([], "request", "nothing that a provider could be sent"),
+        ([{"role": "tool", "tool_call_id": "c", "content": "orphan"}], "request", "To keep it as it is: jsonl"),
+        ([{"role": "tool", "tool_call_id": "c", "content": "orphan"}], "finetune", "nothing to train on"),
+    ],
+)
+def test_no_export_is_empty_without_a_word(tmp_path: Path, said: Messages, kind: str, sentence: str) -> None:
+    with pytest.raises(SessionError, match=sentence):
+        export.export(said, {"id": "a"}, kind)
+    with pytest.raises(SessionError, match=sentence):
+        export.check(said, {"id": "a"}, kind)
+    with pytest.raises(SessionError, match=sentence):
+        export.save(tmp_path / "a.jsonl", said, {"id": "a"}, kind)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_request_is_what_a_provider_is_sent() -> None:
     said: Messages = [
         {"role": "user", "content": "Tide?", "id": "msg_1", "timestamp": "2026-03-01T10:00:00Z"},
         {"role": "assistant", "content": None, "tool_calls": [CALL], "model": "m", "usage": {"total_tokens": 3}},
         {"role": "tool", "tool_call_id": "orphan", "content": "x"},
     ]
 
-    lines = export.export(said, {"system": "Be kind."}, "jsonl").split("\n")
+    lines = export.export(said, {"system": "Be kind."}, "request").split("\n")
 
     assert lines.pop() == ""
     assert [json.loads(line) for line in lines] == [
@@ -289,7 +325,7 @@ def test_a_redacted_export_holds_no_secret_anywhere(kind: str) -> None:
 def test_formats_are_found_by_name_and_by_extension() -> None:
     assert export.export([], {}, "md") == export.export([], {}, "Markdown")
     with pytest.raises(
-        SessionError, match=r"no export format 'pdf'\. Choose one of: markdown, html, json, jsonl, finetune"
+        SessionError, match=r"no export format 'pdf'\. Choose one of: markdown, html, json, jsonl, request, finetune"
     ):
         export.export([], {}, "pdf")
 

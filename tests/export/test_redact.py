@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sessions_lib.errors import SessionError
 from sessions_lib.export import redact
+from sessions_lib.redaction import texts
 
 # Assembled from pieces, so that no scanner of repositories takes these made-up keys for real ones.
 LETTERS = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
@@ -62,7 +63,7 @@ LETTERS = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
     ],
 )
 def test_a_secret_is_replaced_and_the_text_around_it_stays(text: str, expected: str) -> None:
-    assert redact.redact_text(text) == expected
+    assert texts.redact_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_a_secret_is_replaced_and_the_text_around_it_stays(text: str, expected: 
     ],
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
-    assert redact.redact_text(text) == text
+    assert texts.redact_text(text) == text
 
 
 @pytest.mark.parametrize("newline", ["\n", "\\n"])
@@ -101,17 +102,17 @@ def test_a_private_key_block_goes_whole(newline: str) -> None:
         ["-----BEGIN RSA " + "PRIVATE KEY-----", "MIIEpAIBAAKCAQEA", "Zm9v", "-----END RSA PRIVATE KEY-----"]
     )
 
-    assert redact.redact_text(f"a {block} b") == "a [private key] b"
+    assert texts.redact_text(f"a {block} b") == "a [private key] b"
 
 
 def test_a_private_key_that_was_cut_off_goes_too() -> None:
-    assert redact.redact_text("-----BEGIN " + "PRIVATE KEY-----\nMIIEpAIBAAKC\nZm9v") == "[private key]"
+    assert texts.redact_text("-----BEGIN " + "PRIVATE KEY-----\nMIIEpAIBAAKC\nZm9v") == "[private key]"
 
 
 def test_a_json_web_token_goes_whole() -> None:
     token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N"
 
-    assert redact.redact_text(f"jwt={token};") == "jwt=[JSON web token];"
+    assert texts.redact_text(f"jwt={token};") == "jwt=[JSON web token];"
 
 
 MESSAGES: list[dict[str, Any]] = [
@@ -207,7 +208,7 @@ def test_metadata_is_redacted_with_its_tags_and_system_prompt() -> None:
 
 
 def test_own_patterns_are_added_to_ours() -> None:
-    assert redact.redact_text("Ana Lee, ana@example.org", ["Ana L\\w+"]) == "[redacted], [e-mail address]"
+    assert texts.redact_text("Ana Lee, ana@example.org", ["Ana L\\w+"]) == "[redacted], [e-mail address]"
 
 
 @pytest.mark.parametrize("pattern", ["(", "a*", "", "[", "(?P<x"])
@@ -259,27 +260,13 @@ PIECES = st.lists(
 @given(PIECES)
 @example("/home/0/home/0")
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
-    once = redact.redact_text(text)
+    once = texts.redact_text(text)
 
-    assert redact.redact_text(once) == once
+    assert texts.redact_text(once) == once
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_key_is_found_wherever_it_stands(before: str, after: str) -> None:
     secret = "sk-ant-" + LETTERS
 
-    assert secret not in redact.redact_text(before + secret + after)
-
-
-WORDS = (
-    "api API _ - key Key pass word PWD token secrets credentials auth x = hunter22 abc123def é İ account private ( $"
-)
-FRAGMENTS = st.sampled_from([*WORDS.split(), " ", ": ", '"', "'", "\\", "\n"])
-
-
-@given(st.lists(FRAGMENTS, max_size=30).map("".join))
-def test_a_rule_that_finds_its_starts_itself_matches_what_its_pattern_matches(text: str) -> None:
-    for rule in redact.RULES:
-        if rule.starts is not None:
-            found = [match.span() for match in rule.matches(text, text.lower())]
-            assert found == [match.span() for match in rule.pattern.finditer(text)]
+    assert secret not in texts.redact_text(before + secret + after)

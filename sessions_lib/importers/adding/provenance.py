@@ -18,6 +18,7 @@ from sessions_lib.importers.imported import Imported
 from sessions_lib.importers.recognise import TOOLS
 from sessions_lib.importers.source import Source
 from sessions_lib.messages.content import Message
+from sessions_lib.redaction import ids
 from sessions_lib.store import records
 
 VERSION = 2  # of what importers make of a source; a higher one reads unchanged files again
@@ -93,9 +94,10 @@ def created_of(imported: Imported) -> dict[str, str]:
 
 
 def base_id(imported: Imported, title: str | None) -> str:
-    """What the session's id is made of: its own id where the source is of our kind, else its title."""
+    """What the session's id is made of: its own id where the source is of our kind, else its title without secrets."""
     own = imported.source.get("id")
     if imported.key.startswith(("forkbook:", "astorlm:")) and names.is_id(str(own)):
         return str(own)
-    said = title or names.title_from(messages.first_prompt(imported.messages))
-    return names.id_from_title(said)[:64].rstrip("-._") if said else names.random_id()
+    prompt = messages.first_prompt(imported.messages)
+    said = title or names.title_from(prompt)
+    return ids.made_of(said, prompt[:4000])[:64].rstrip("-._") if said else names.random_id()

@@ -9,7 +9,7 @@ Does not open the new session: the session does.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -70,13 +70,20 @@ def meta(session: str, parent: records.Metadata, point: ForkPoint, title: str | 
     }
 
 
+def base_id(parent: str, meta: Mapping[str, Any]) -> str:
+    """What the id of a fork of ``parent`` is made of: the parent's, without its number and a secret of its title."""
+    from sessions_lib.redaction import ids  # only a new session needs its rules
+
+    return f"{_FORK.sub('', ids.without_secrets(parent, [str(meta['title'])]))[:100] or 'session'}-fork"
+
+
 def copy(file: Path, size: int, new_id: str | None, meta: dict[str, Any], *, number_title: bool) -> str:
     """Copy the first ``size`` bytes of ``file`` as a new session and return its id, made of the parent's without one.
 
     ``SessionExists`` if ``new_id`` is taken, ``FileNotFoundError`` if ``file`` is gone. With ``number_title`` a fork
     called as one of its siblings gets a number.
     """
-    base = f"{_FORK.sub('', file.name.removesuffix(SUFFIX))[:100] or 'session'}-fork"
+    base = base_id(file.name.removesuffix(SUFFIX), meta)
     copied = disk.sibling(file)
     try:
         if size:

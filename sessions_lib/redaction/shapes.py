@@ -1,0 +1,157 @@
+"""What is known to be secret or personal by what stands around it: a table with a row for each.
+
+Headers, addresses with a password, command lines, private key blocks, hashes of passwords, e-mail addresses, home
+folders. Every repetition is bounded, and each pattern begins with something rare (its hint), so that no text takes more
+than linear time.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SCHEME = r"(?:bearer|basic|token|apikey|api-key|negotiate|ntlm|splunk|key)[ \t]{1,3}"
+# A word of a command line, in quotes or not; a variable is none.
+_QUOTED = (
+    r"(?:\"(?P<secret>[^\"\r\n\[$][^\"\r\n]{0,255})\"|'(?P<secret_2>[^'\r\n\[$][^'\r\n]{0,255})'"
+    r"|(?P<secret_3>(?![$\[<-])[^\s\"'`<>\\|;&]{1,255}))"
+)
+_ON = r"\b[^\r\n]{0,300}?[ \t]"  # further on in a command line
+_NO_LOGIN = r"(?!(?:with|using|via|by|and|or|the|a|an|your|to|is|in)\b)\S{1,255}"
+
+# What it is | what must be in the text, in lower case | its pattern: what the groups named "secret…" (without any: the
+# whole) match is replaced
+Row = tuple[str, tuple[str, ...], str]
+SHAPES: tuple[Row, ...] = (
+    (
+        "Discord token",
+        (".",),
+        r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![\w.-])",
+    ),
+    ("API key", (":aa",), r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),  # Telegram
+    ("API key", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),  # Mailchimp
+    ("API key", ("q~",), r"(?<![\w~.-])[\w~.-]{3}[0-9]Q~[\w~.-]{31,34}(?![\w~.-])"),  # Microsoft Entra
+    ("Vault token", (".atlasv1.",), r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,80}"),  # Terraform Cloud
+    ("Fly token", ("flyv1",), r"FlyV1[ \t]{1,3}[\w+/=,-]{20,4096}"),
+    (
+        "password hash",
+        ("$",),
+        r"\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2(?:id?|d)|scrypt|pbkdf2(?:-sha\d{1,3})?|bcrypt(?:-sha\d{1,3})?)\$"
+        r"[\w./$=,+-]{20,255}",
+    ),
+    # --- headers
+    (
+        "authorization",
+        ("authorization",),
+        rf"authorization[\"']{{0,2}}[ \t]{{0,3}}[:=,][ \t]{{0,3}}[\"'`]{{0,2}}(?:{_SCHEME}"
+        r"(?!(?:auth|token|access|required|realm|scheme|header|your|the)\w{0,20}\b)"
+        r"(?P<secret>[^\s\"'`<>\[\]$,;{}][^\s\"'`<>,;]{3,4095})"
+        r"|(?:Digest|AWS4-HMAC-SHA256|OAuth|Hawk|SharedKey|SharedAccessSignature)[ \t]{1,3}"
+        r"(?P<secret_2>[^\r\n\[]{6,2048})"
+        r"|(?P<secret_3>(?=[^\s\"'`<>,;]{0,255}[0-9])[^\s\"'`<>\[\]$,;{}(]{8,4096}))",
+    ),
+    (
+        "authorization",
+        ("bearer",),
+        r"\bbearer[ \t]{1,3}(?P<secret>(?=[A-Za-z._~+/=-]{0,255}[0-9])[A-Za-z0-9._~+/=-]{16,4096})",
+    ),
+    (
+        "cookie",
+        ("cookie",),
+        r"(?<![\w-])(?:set-)?cookie[\"']?[ \t]{0,3}:[ \t]{0,3}[\"'`]?"
+        r"(?P<secret>[\w!#$%&*+.^|~-]{1,128}=[^\r\n\"'`<>]{1,4096})",
+    ),
+    (
+        "token",
+        ("key=", "sig", "code=", "auth=", "x-amz"),
+        r"[?&;](?:key|sig|signature|code|auth|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature)"
+        r"=(?P<secret>[^&\s\"'#<>\[\\]{8,2048})",
+    ),
+    # --- files of passwords, and statements that set one
+    (
+        "password",
+        ("machine", "login"),  # .netrc
+        rf"(?:\bmachine[ \t\r\n]{{1,8}}\S{{1,255}}|(?m:^)[ \t]{{0,8}}login[ \t]{{1,8}}{_NO_LOGIN})[ \t\r\n]{{1,8}}"
+        r"(?:(?:login|account)[ \t\r\n]{1,8}\S{1,255}[ \t\r\n]{1,8}){0,2}"
+        r"password[ \t\r\n]{1,8}(?P<secret>[^\s\[$<]\S{0,255})",
+    ),
+    (
+        "password",
+        (":5432:", ":5433:", ":6432:", ":*:"),  # .pgpass
+        r"(?<![\w.*:-])[\w.*-]{1,255}:(?:[0-9]{4}|\*):[\w.*-]{1,64}:[\w.*@-]{1,64}:(?P<secret>[^\s\[:/\"'][^\s\"']{2,255})",
+    ),
+    (
+        "password",
+        ("identified", "password '", 'password "', "password('", 'password("'),  # SQL
+        r"\b(?:identified(?:[ \t]{1,3}with[ \t]{1,3}\S{1,40})?[ \t]{1,3}(?:by|as)[ \t]{1,3}|password(?:[ \t]{1,3}|\())"
+        r"(?:'(?P<secret>[^'\r\n\[$][^'\r\n]{0,255})'|\"(?P<secret_2>[^\"\r\n\[$][^\"\r\n]{0,255})\")",
+    ),
+    # --- people
+    (
+        "home folder",
+        ("/home/", "/users/"),
+        r"(?:(?<![\w.~])|(?<=file://))(?:/mnt)?(?:/[a-z])?/(?:home|Users)/(?!Shared\b|linuxbrew\b)(?=[^\s/])[\w.+-]{1,64}(?<![.])",
+    ),
+    (
+        "home folder",
+        (":\\", ":/"),
+        r"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)(?!Public\b)"
+        r"(?:[^\\/:*?\"<>|\r\n]{1,64}(?=[\\/])|[^\\/:*?\"<>|\s]{1,64})",
+    ),
+    ("home folder", ("/-",), r"(?<=/)-(?:Users|home)-[A-Za-z0-9_]{1,64}"),
+    (
+        "e-mail address",
+        ("@",),
+        r"(?<![\w.%+-])(?!git@)[\w.%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])",
+    ),
+)
+# Only where there is an address …
+ADDRESSES: tuple[Row, ...] = (
+    (
+        "webhook",
+        ("hooks.", "/webhook"),
+        r"https?://(?:hooks\.slack\.com/(?:services|workflows|triggers)|(?:\w{1,20}\.)?discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks"
+        r"|hooks\.zapier\.com/hooks|[\w.-]{1,80}\.webhook\.office\.com/webhookb2|hook\.\w{2,6}\.make\.com)/[A-Za-z0-9/_@-]{16,255}",
+    ),
+    ("password", ("://",), r"(?<=://)[^\s/:@\"'<>\\]{0,128}:(?P<secret>(?![${%*\[<])[^\s/\"'<>\\]{1,256})@"),
+    ("token", ("://",), r"(?<=://)(?P<secret>[A-Za-z0-9_-]{16,255})@"),
+)
+# … and only where there is an option of a command.
+COMMANDS: tuple[Row, ...] = (
+    ("cookie", ("curl", "wget"), rf"\b(?:curl|wget){_ON}(?:-b|--cookie)[ \t=]{{1,3}}(?=[^\s]{{0,128}}=){_QUOTED}"),
+    (
+        "password",
+        ("curl", "wget", "http ", "https ", "xh "),
+        rf"\b(?:curl|wget|xh|https?)(?=[ \t]){_ON}(?:-u|--user|--proxy-user|-a|--auth)[ \t=]{{0,3}}[\"']?"
+        r"[^\s:\"'=-][^\s:\"']{0,128}:(?P<secret>(?!//)[^\s\"'\[$<][^\s\"']{0,255})",
+    ),
+    (
+        "password",
+        ("mysql", "mariadb", "sshpass", "7z", "rar ", "xtrabackup"),
+        rf"\b(?:mysql\w{{0,10}}|mariadb[\w-]{{0,12}}|xtrabackup|sshpass|7z|rar|unrar){_ON}(?-i:-p)(?![0-9]{{2,5}}\b){_QUOTED}",
+    ),
+    (
+        "password",
+        ("sshpass", "login", "mongo", "redis-cli", "ldap", "zip"),
+        rf"\b(?:(?:sshpass|mongo\w{{0,8}}|(?:docker|podman|buildah|oras|registry|nerdctl|az)[ \t]{{1,3}}login)"
+        rf"{_ON}(?-i:-p)|redis-cli{_ON}-a|ldap\w{{2,10}}{_ON}-w|(?:un)?zip{_ON}(?-i:-P))[ \t]{{1,3}}{_QUOTED}",
+    ),
+    ("password", ("pass:",), r"-pass(?:in|out)?[ \t]{1,3}[\"']?pass:(?P<secret>[^\s\"'\[$]{1,255})"),  # openssl
+    (
+        "password",
+        ("sudo",),
+        r"\becho[ \t]{1,3}(?:-n[ \t]{1,3})?[\"']?(?P<secret>[^\s\"'|\[$-][^\"'|\r\n]{0,120}?)[\"']?[ \t]{0,3}"
+        r"\|[ \t]{0,3}sudo[ \t]{1,3}-S",
+    ),
+)
+REPLACEMENTS = {"home folder": "~"}
+GIVES_WAY = "e-mail address"  # not one where another matched: ``x:secret@host``
+_AS_WRITTEN = ("home folder", "Discord token", "API key")  # upper and lower case differ
+
+
+def compiled() -> list[tuple[str, re.Pattern[str], tuple[str, ...], str]]:
+    """Kind, pattern, hints and gate of each row: a hint and the gate stand, in lower case, where it is found."""
+    return [
+        (kind, re.compile(pattern, 0 if kind in _AS_WRITTEN else re.IGNORECASE), hints, gate)
+        for rows, gate in ((SHAPES, ""), (ADDRESSES, "://"), (COMMANDS, " -"))
+        for kind, hints, pattern in rows
+    ]
