@@ -79,7 +79,7 @@ def _dialog() -> None:
     )
     uploaded = st.file_uploader("Or upload files", accept_multiple_files=True, key="import_files")
     again = st.checkbox("Bring back sessions that I deleted here", key="import_again")
-    paths = [*wanted, *([Path(typed.strip()).expanduser()] if typed and typed.strip() else [])]
+    paths = [*wanted, *([Path(typed.strip())] if typed and typed.strip() else [])]
     if st.button("Import", key="import_start", type="primary"):
         if paths or uploaded:
             _import(paths, uploaded, again=again)

@@ -70,8 +70,15 @@ def opened(folder: str | None, name: str) -> Session:
 
 
 def path(text: str) -> Path:
-    """``text`` as a path: the same bytes that were typed, whatever the locale says of them."""
-    return Path(os.fsdecode(text.encode("utf-8", "surrogateescape"))).expanduser()
+    """``text`` as a path: the same bytes that were typed, whatever the locale says of them.
+
+    A ``~name`` that is no user here stays as it is, as in a shell; whoever opens it says that it is not there.
+    """
+    typed = Path(os.fsdecode(text.encode("utf-8", "surrogateescape")))
+    try:
+        return typed.expanduser()
+    except RuntimeError:
+        return typed
 
 
 def redaction(is_on: bool, patterns: list[str] | None) -> Redaction:

@@ -73,6 +73,7 @@ _READERS: dict[str, Callable[[Source, Records, ImportReport], list[Imported]]] =
     "chatgpt": chatgpt.read,
     **dict.fromkeys(("forkbook", "openai-chat", "openai-finetune", *DIALECTS), chat.read),
 }
+_MEDIA = ("image", "audio", "video", "file", "document")  # in the kind of a part that says something without a word
 # Formats that are one kind of lines with different names: forcing one of them on another is no mistake.
 _CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm", *DIALECTS})
 # What a source that is not what it looked like can raise inside a reader; each is told as a refusal of that file.
@@ -212,7 +213,7 @@ def _says(message: Message) -> bool:
     """True if there is anything in ``message`` but counts of tokens."""
     parts = content.parts(message)
     return bool(message.get("tool_calls") or content.reasoning(message) or content.text(message).strip()) or any(
-        part.kind != "text" for part in parts
+        kind in part.kind for part in parts for kind in _MEDIA
     )
 
 

@@ -1,8 +1,8 @@
 """astorlm: ``ID.jsonl`` (one message a line, Anthropic's content blocks) and ``ID.meta.json`` (``parentId``, times).
 
 An answer's ``tool_use`` blocks become calls, a user message's ``tool_result`` blocks become results. The messages have
-no times; ``createdAt`` of the session is theirs. Message ids are ``al_`` and the message's own id, so forks share them;
-without one they are named by a hash chained over what was said before.
+no times; ``createdAt`` of the session is theirs. Message ids are ``al_`` and the message's own id, made unique where it
+is only a number, or a hash chained over what was said before: forks share them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sessions_lib import messages, times
 from sessions_lib.importers.chat import anthropic
 from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.importers.unique_ids import unique
 from sessions_lib.messages.content import Message
 
 
@@ -46,10 +47,11 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
             key=f"astorlm:{own}",
             conversation=f"astorlm:{own}",
             title=title if isinstance(title, str) and title.strip() else None,
-            messages=found,
+            messages=unique(found),
             parent_key=f"astorlm:{parent}" if isinstance(parent, str) and parent else None,
             source={"id": own},
             meta={"astorlm": inner} if inner else {},
             created=times.parse(meta.get("createdAt")),
+            keeps_as_is=True,
         )
     ]

@@ -41,8 +41,11 @@ def find(paths: Iterable[Path]) -> Iterator[Source | Refused]:
     Metadata beside a session (``.meta.json``), hidden folders inside a folder and symbolic links in it are left out.
     """
     for path in paths:
-        path = path.expanduser()
-        refusal = _refusal(path)
+        try:
+            path = path.expanduser()
+            refusal = _refusal(path)
+        except RuntimeError:
+            refusal = "there is no user of that name here"
         if refusal:
             yield Refused(ImportRefused(path, refusal))
         elif path.is_dir():

@@ -182,6 +182,15 @@ def test_a_line_or_a_document_without_an_end_is_told_and_not_held(
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 3_000_000  # kB
 
 
+def test_a_user_who_is_not_there_is_told_and_the_others_go_on(terminal: Terminal) -> None:
+    write_lines(terminal.work / "z.jsonl", *CHAT)
+
+    told = terminal.told("import", "~nosuchuser/x", "z.jsonl")
+
+    assert "~nosuchuser/x: there is no user of that name here. Nothing was imported." in told
+    assert "Imported 1 session and 2 messages from 1 file." in told
+
+
 def test_files_of_a_folder_that_are_refused_alike_are_refused_once(terminal: Terminal) -> None:
     folder = terminal.work / "storage"
     for number in range(300):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sessions_lib import SessionManager, importers
+from sessions_lib.importers.adding.store import Store
 from sessions_lib.importers.unique_ids import is_unique
 from sessions_lib.store.folder.index.catalog import Catalog
 from tests.importers.files import write_lines
@@ -71,6 +72,49 @@ def test_conversations_of_one_file_are_told_apart_too(tmp_path: Path, wrap: str)
 
     assert texts(manager) == [COUNT, BOAT, TIDE]
     assert Catalog(manager.folder).totals().messages == 8
+
+
+def test_sessions_of_another_folder_that_are_called_alike_are_told_apart(tmp_path: Path) -> None:
+    manager = SessionManager(tmp_path / "sessions")
+    changes = []
+    for place, said in {"east": TIDE, "west": BOAT, "north": COUNT}.items():
+        blocks = [{**message, "content": [{"type": "text", "text": message["content"]}]} for message in numbered(*said)]
+        path = write_lines(tmp_path / place / "session-1.jsonl", *blocks)
+        path.with_name("session-1.meta.json").write_text('{"id": "session-1", "createdAt": 1772359200000}')
+        changes += bring(manager, path)
+
+    assert changes == ["new", "new", "new"]
+    assert texts(manager) == [COUNT, BOAT, TIDE]
+    assert Catalog(manager.folder).totals().messages == 8
+
+
+def test_conversations_of_chatgpt_without_an_id_are_told_apart_by_their_time(tmp_path: Path) -> None:
+    def tree(moment: float, *said: str) -> dict[str, Any]:
+        nodes: dict[str, Any] = {}
+        for number, text in enumerate(said):
+            author = {"role": "assistant" if number % 2 else "user"}
+            message = {"author": author, "content": {"content_type": "text", "parts": [text]}, "recipient": "all"}
+            nodes[f"n{number}"] = {"message": message, "parent": f"n{number - 1}" if number else None}
+        return {"create_time": moment, "mapping": nodes, "current_node": f"n{len(said) - 1}"}
+
+    manager = SessionManager(tmp_path / "sessions")
+    files = [
+        document(tmp_path / f"{n}.json", [tree(n, *said)]) for n, said in enumerate((TIDE, BOAT, COUNT), 1772359200)
+    ]
+
+    assert [change for file in files for change in bring(manager, file)] == ["new", "new", "new"]
+    assert texts(manager) == [COUNT, BOAT, TIDE]
+
+
+def test_only_chats_that_may_be_the_same_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = SessionManager(tmp_path / "sessions")
+    files = [document(tmp_path / f"{n}.json", numbered("Hello", f"r{n}", f"q{n}")) for n in range(30)]
+    read = []
+    whole = Store.read
+    monkeypatch.setattr(Store, "read", lambda self, known, **how: (read.append(known.id), whole(self, known, **how))[1])
+
+    assert bring(manager, *files) == ["new"] * 30
+    assert len(read) < 30
 
 
 def test_a_numbered_conversation_grows_by_its_own_file_only(tmp_path: Path) -> None:

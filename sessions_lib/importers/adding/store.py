@@ -38,9 +38,13 @@ class Known:
     messages: list[Message] = field(default_factory=list)
     is_read: bool = False
 
-    def forget(self) -> None:
+    def forget(self, *, keeps_ids: bool = False) -> None:
         """Let the messages go; they are read again when needed."""
-        self.ids, self.messages, self.is_read = [], [], False
+        self.ids, self.messages, self.is_read = (self.ids if keeps_ids else []), [], False
+
+    def may_hold(self, line: Sequence[str]) -> bool:
+        """False if it is known that the session neither holds all of ``line`` nor is a start of it."""
+        return not self.ids or line[-1] in self.ids or self.ids == line[: len(self.ids)]
 
 
 class Store:

@@ -79,8 +79,10 @@ class _Merge:
         self._branches = branches
         self._known = known
         self._as_is = branches[0].keeps_as_is
-        self._before = [store.read(one, keeps_as_is=self._as_is) for one in known.values()]
         self._lines = [known_by(branch.messages, keeps_as_is=self._as_is) for branch in branches]
+        # Thousands of chats start with one system prompt: only those are read that may be this one.
+        before = [one for one in known.values() if not self._as_is or any(map(one.may_hold, self._lines))]
+        self._before = [store.read(one, keeps_as_is=self._as_is) for one in before]
         self._of_source = {one for line in self._lines for one in line} if known else set()
         self._used: set[str] = set()
         self._holding: dict[str, list[Known]] = {}
@@ -92,7 +94,7 @@ class _Merge:
         """Place every line, the main one first."""
         outcomes = [self._place(branch, line) for branch, line in zip(self._branches, self._lines, strict=True)]
         for one in self._known.values():
-            one.forget()  # an import of a whole folder holds one file's messages at a time
+            one.forget(keeps_ids=self._as_is)  # an import of a whole folder holds one file's messages at a time
         return outcomes
 
     def _place(self, branch: Imported, line: list[str]) -> Outcome:

@@ -23,6 +23,7 @@ from sessions_lib import times
 from sessions_lib.importers.chatgpt.assets import Assets
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso, word
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.importers.unique_ids import is_unique
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 
@@ -55,9 +56,10 @@ def _conversations(listed: list[Any], assets: Assets, report: ImportReport) -> l
 
 def _branches(conversation: Node, assets: Assets, report: ImportReport) -> list[Imported]:
     nodes = {key: node for key, node in conversation["mapping"].items() if isinstance(node, dict)}
-    first_id = next(iter(nodes), "")
-    own = conversation.get("conversation_id") or conversation.get("id")
-    key = f"chatgpt:{own if isinstance(own, str) and own else first_id}"
+    own = word(conversation.get("conversation_id") or conversation.get("id")) or next(iter(nodes), "")
+    if not is_unique(own) and "conversation_id" not in conversation and "id" not in conversation:
+        own = f"{own}:{conversation.get('create_time') or conversation.get('title') or ''}"  # a node called "root"
+    key = f"chatgpt:{own}"
     created = times.parse(conversation.get("create_time"))
     found: list[Imported] = []
     said: list[list[str]] = []
