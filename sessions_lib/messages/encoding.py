@@ -4,14 +4,19 @@ What is written is compact JSON with U+2028, U+2029 and U+0085 escaped (the seed
 lone surrogate as U+FFFD, NaN and infinity as ``null``. Strict JSON is read by msgspec; all else by the standard
 library, tolerantly and much slower, because it is rare.
 
+Both go as deep as Python's stack: what is written is nested ``MAX_DEPTH`` levels at most, so whoever reads it, from
+however deep a call, can. Deeper JSON of other programs is read on a stack of its own, so that it is always read or
+never.
+
 Does not know lines or files.
 """
 
 from __future__ import annotations
 
+import _thread
 import gc
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,6 +27,8 @@ from sessions_lib.messages.message import clean
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
+_NESTED = (dict, list, tuple)
+MAX_DEPTH = 200
 _ESCAPED = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 
 
@@ -31,6 +38,10 @@ def encode(record: Any) -> bytes:
     >>> encode({"role": "user", "content": "a\\u2028b"})
     b'{"role":"user","content":"a\\\\u2028b"}'
     """
+    if is_too_deep(record):
+        raise InvalidMessage(
+            f"This message cannot be stored as JSON: it is nested more than {MAX_DEPTH} levels deep. Give it flatter."
+        )
     try:
         try:
             line = _encoder.encode(record)
@@ -41,6 +52,46 @@ def encode(record: Any) -> bytes:
             f"This message cannot be stored as JSON: {error}. Give texts, numbers and lists."
         ) from error
     return _escaped(line)
+
+
+def is_too_deep(value: Any) -> bool:
+    """True for a value of more than ``MAX_DEPTH`` objects and lists inside each other; one that holds itself is one."""
+    level = [value] if isinstance(value, _NESTED) else []
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            return True
+        inner = [
+            item
+            for holder in level
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(item, _NESTED)
+        ]
+        level = list({id(item): item for item in inner}.values())
+    return False
+
+
+def on_an_empty_stack(function: Callable[..., Any], *arguments: Any) -> Any:
+    """``function(*arguments)`` as if nothing had called it: what is nested takes all of Python's stack."""
+    done = _thread.allocate_lock()
+    done.acquire()
+    outcome: list[tuple[bool, Any]] = []
+
+    def run() -> None:
+        try:
+            outcome.append((True, function(*arguments)))
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the caller's thread
+            outcome.append((False, error))
+        finally:
+            done.release()
+
+    _thread.start_new_thread(run, ())
+    done.acquire()
+    is_fine, result = outcome[0]
+    if not is_fine:
+        raise result
+    return result
 
 
 def encode_lines(records: Sequence[Any]) -> bytes:
@@ -63,13 +114,20 @@ def decode(line: bytes | str) -> Any:
     Lone surrogates become U+FFFD, NaN and infinity ``None``, integers keep every digit.
     """
     try:
-        return _decoder.decode(line)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
-        text = line if isinstance(line, str) else line.decode("utf-8")
+        return _decode(line)
+    except RecursionError:
         try:
-            return clean(json_decoder().decode(text.lstrip("\ufeff")))
+            return on_an_empty_stack(_decode, line)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
+
+
+def _decode(line: bytes | str) -> Any:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
+        text = line if isinstance(line, str) else line.decode("utf-8")
+        return clean(json_decoder().decode(text.lstrip("\ufeff")))
 
 
 def json_decoder() -> json.JSONDecoder:

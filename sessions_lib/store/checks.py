@@ -12,6 +12,7 @@ to ``.trash`` as it was. No byte of a good line changes; a second repair finds n
 | fork point | the number of copied messages is corrected; a lineage that no message bears out is taken away |
 | orphan result, duplicate result, bad arguments, duplicate id | nothing: whole lines; requests do without them |
 | UTF-16 | nothing: ``iconv`` converts the file and loses none of it |
+| too deep | nothing: whole JSON, which goes deeper than can be read |
 
 Does not touch a session that is being written, and does not judge what was said.
 """
@@ -38,6 +39,7 @@ from sessions_lib.store.session import Session
 _BETWEEN = b" \t\r\n\0\xef\xbb\xbf"  # blanks, NUL bytes and byte-order marks, as ``line`` passes over them
 LEFT_ALONE = (
     "UTF-16",
+    "too deep",
     "orphan result",
     "duplicate result",
     "bad arguments",
@@ -221,8 +223,9 @@ def mended(file: Path) -> bytes:
         is_utf16 = line.damage is not None and (
             line.damage.kind == "UTF-16" or (is_utf16 and line.damage.kind == "NUL")
         )
-        if is_utf16 and not line.records:
-            before += gap + own  # to be converted as a whole: every byte of it stays
+        is_deep = line.damage is not None and line.damage.kind == "too deep"
+        if (is_utf16 or is_deep) and not line.records:
+            before += gap + own  # to be converted as a whole, or read by another program: every byte of it stays
             continue
         if line.damage is None:
             chunks = [own if own.endswith(b"\n") else own + b"\n"]

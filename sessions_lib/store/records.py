@@ -275,8 +275,8 @@ def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
 class DamagedLine:
     """A line that is no message as it stands: its number (from 1), what is wrong, and the kind of fault in a word.
 
-    Kinds: ``torn``, ``not JSON``, ``not a message``, ``UTF-16``, ``undecodable``, ``NUL``, ``glued``. Of the last three
-    the messages were read all the same.
+    Kinds: ``torn``, ``not JSON``, ``not a message``, ``UTF-16``, ``too deep``, ``undecodable``, ``NUL``, ``glued``. Of
+    the last three the messages were read all the same.
     """
 
     line: int

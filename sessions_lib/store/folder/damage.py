@@ -21,6 +21,7 @@ from sessions_lib.store.records import DamagedLine
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _GLUED_START = re.compile(r'\{\s*"(?:role|content|id|timestamp|tool_calls|tool_call_id)"\s*:')
 UTF16 = "the file is UTF-16, not UTF-8; convert it with: iconv -f UTF-16 -t UTF-8"
+TOO_DEEP = "nested too deeply to be read; it stays in the file as it is"
 _MAX_RECOVERIES = 16  # candidates tried for a message behind a torn one; each costs a scan of the rest of the line
 
 
@@ -38,6 +39,23 @@ class Line:
 
 def parse_line(raw: bytes, number: int, start: int, is_last: bool = False) -> Line | None:
     """One line, ``raw`` without its newline if ``is_last`` and it had none; ``None`` if it is blank."""
+    try:
+        return _parse_line(raw, number, start, is_last)
+    except RecursionError:  # how deep one can read depends on who called: what is deep is read with the whole stack
+        line: Line | None = encoding.on_an_empty_stack(_parse_deep_line, raw, number, start, is_last)
+        return line
+
+
+def _parse_deep_line(raw: bytes, number: int, start: int, is_last: bool) -> Line | None:
+    try:
+        return _parse_line(raw, number, start, is_last)
+    except RecursionError:
+        is_unfinished = is_last and not raw.endswith(b"\n")
+        kind, reason = ("torn", "the last line is unfinished") if is_unfinished else ("too deep", TOO_DEEP)
+        return Line(number, start, start + len(raw), [], _damage(number, kind, reason))
+
+
+def _parse_line(raw: bytes, number: int, start: int, is_last: bool) -> Line | None:
     end = start + len(raw)
     # A line as we write it is decoded as it is: stripping would copy it, and it may be a gigabyte.
     body = raw if raw.startswith(b"{") and raw.endswith(b"}\n") else raw.strip()
@@ -45,7 +63,7 @@ def parse_line(raw: bytes, number: int, start: int, is_last: bool = False) -> Li
         return None
     try:
         value = _decoder.decode(body)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
         return _parse_odd_line(raw, number, start, is_last and not raw.endswith(b"\n"))
     if is_message(value):
         return Line(number, start, end, [value], None, (end,))
@@ -125,7 +143,7 @@ def _values_in(text: str) -> tuple[list[Any], list[int], bool]:
     while position < len(text):
         try:
             value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
+        except ValueError:
             return values + _behind_a_torn_one(text, position, decoder), ends, False
         values.append(value)
         ends.append(position)

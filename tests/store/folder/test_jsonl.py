@@ -407,7 +407,7 @@ def test_a_deep_message_with_odd_values_costs_no_other_one(tmp_path: Path, depth
     found = jsonl.read(tmp_path / "a.jsonl")
 
     assert [message["role"] for message in found.messages] == ["user", "user", "assistant"]
-    assert b"\\ud83d" not in encoding.encode(found.messages[1])
+    assert found.messages[1]["content"][0] in (None, "\ufffd")
 
 
 def test_what_holds_itself_is_refused_in_words_even_with_a_lone_surrogate_in_it() -> None:
