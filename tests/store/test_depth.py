@@ -64,7 +64,7 @@ def test_what_another_program_wrote_is_read_alike_from_any_depth_of_calls(tmp_pa
             (["user", "assistant"], [(2, "too deep")]),
         ), depth
         before = path.read_bytes()
-        deeper(600, partial(checks.repair, folder, "a"))
+        deeper(600, partial(checks.repair, folder, "a", write=True))
         assert path.read_bytes() == before, depth
 
 
@@ -75,7 +75,7 @@ def test_a_line_too_deep_to_be_read_is_told_and_stays(tmp_path: Path) -> None:
     path.write_text(f'{good}{{"role": 7}}\n{deep}\n{json.dumps(GULL)}\n', encoding="utf-8")
 
     before = [(fault.line, fault.kind) for fault in checks.check(tmp_path, "a") if fault.line]
-    checks.repair(tmp_path, "a")
+    checks.repair(tmp_path, "a", write=True)
 
     assert before == [(2, "not a message"), (3, "too deep")]
     assert path.read_text(encoding="utf-8") == f"{good}{deep}\n{json.dumps(GULL)}\n"
