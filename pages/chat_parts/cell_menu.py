@@ -18,6 +18,7 @@ from sessions_lib import messages
 from sessions_lib.agent import runs
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export
+from sessions_lib.export.redact import Redaction
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Call
@@ -154,7 +155,9 @@ def _copy_link(session_id: str, index: int, menu_key: str) -> None:
 
 def _copy_markdown(said: list[Message], menu_key: str) -> None:
     _close_menu(menu_key)
-    browser.copy(export.turn_markdown(said), "Turn copied as Markdown")
+    redaction = Redaction()
+    text = export.turn_markdown(redaction.leaving(said, {}).said)
+    browser.copy(text, "Turn copied as Markdown" + (f". {redaction.sentence()}" if redaction.findings else ""))
 
 
 # ---------------------------------------------------------------- dialogs

@@ -13,6 +13,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from sessions_lib.export.redact import Redaction
+
 UNKNOWN_TOKENS = "No tokens are known: none of these answers reported usage."
 Picked = Callable[[str], None]
 Spec = dict[str, Any]
@@ -204,12 +206,17 @@ def _table(name: str, table: pd.DataFrame) -> None:
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """The table as CSV for any spreadsheet, UTF-8 with its mark; what would be a formula starts with an apostrophe."""
+    """The table as CSV for any spreadsheet, UTF-8 with its mark; what would be a formula starts with an apostrophe.
+
+    Redacted: titles, tags, ids and names as in every other export.
+    """
     held = io.StringIO()
     writer = csv.writer(held)
     writer.writerow(table.columns)
+    redaction = Redaction()
     for row in table.itertuples(index=False):
-        writer.writerow([_cell(value) for value in row])
+        words = [value for value in row if isinstance(value, str)]
+        writer.writerow([_cell(redaction.cell(value, words) if isinstance(value, str) else value) for value in row])
     return b"\xef\xbb\xbf" + held.getvalue().encode("utf-8", "replace")
 
 

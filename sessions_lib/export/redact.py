@@ -161,6 +161,10 @@ class Redaction:
         """A text beside the messages (a sentence, a file's name), with everything found replaced."""
         return str(self._walk(text)) if self.is_on else text
 
+    def cell(self, text: str, row: Sequence[str] = ()) -> str:
+        """A text of a table: an id as an id (made of another text of its ``row``, perhaps), all else as a text."""
+        return self.session_id(text, row) if names.is_id(text) else self.text(text)
+
     def sentence(self) -> str:
         """What was replaced, by kind, or that nothing was; or that nothing is: the same words everywhere."""
         if not self.is_on:

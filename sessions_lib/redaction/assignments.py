@@ -272,8 +272,9 @@ def _is_spaced_secret(text: str, name: re.Match[str], value: str, end: int, kind
         return has_digit and len(value) >= 6 and not _NUMBER.match(value) and kind != "key"
     if kind in ("key", "auth"):
         return _looks_random(value)
-    if _PATH.match(value) or value.lower() in _PROSE:
-        return False
+    is_joined = text[max(0, name.start() - 1) : name.start()] in ("_", "-")
+    if _PATH.match(value) or value.lower() in _PROSE or (name.group() == "PASS" and not is_joined):
+        return False  # tests that pass are reported so
     if has_digit and kind in ("password", "pass"):
         return len(value) >= 4 and not (_NUMBER.match(value) and len(value) < 6)
     if has_digit:
@@ -284,7 +285,7 @@ def _is_spaced_secret(text: str, name: re.Match[str], value: str, end: int, kind
     if kind == "password":
         return len(value) >= 3 and (is_line or sign == ":")
     if kind == "pass":
-        return (len(value) >= 3 and is_line and name.group() != "PASS") or before[-1:] in ("_", "-")
+        return len(value) >= 3 and (is_line or is_joined)
     return is_line and len(value) >= 6 and (sign == ":" or name.group().isupper())
 
 

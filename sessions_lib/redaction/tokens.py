@@ -68,11 +68,9 @@ TOKENS: tuple[tuple[str, str, str], ...] = (
     ("API key", "re_", r"(?=[A-Za-z_]{0,40}[0-9])[A-Za-z0-9]{6,12}_[A-Za-z0-9]{20,40}"),  # Resend
     ("API key", "dop_v1_ doo_v1_ dor_v1_", r"[\w-]{20,255}"),  # DigitalOcean
     ("API key", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w.=-]{20,128}"),
-    (
-        "API key",
-        "napi_ rnd_ nfp_ vcp_ vci_ vca_ vck_ vercel_blob_rw_",
-        DIGIT + r"[A-Za-z0-9_]{20,128}",
-    ),  # Neon, Render, Netlify, Vercel
+    ("API key", "napi_", DIGIT + r"[a-z0-9]{40,80}(?!\w)"),  # Neon
+    ("API key", "rnd_ nfp_ vcp_ vci_ vca_ vck_", DIGIT + r"[A-Za-z0-9]{24,64}(?!\w)"),  # Render, Netlify, Vercel
+    ("API key", "vercel_blob_rw_", r"\w{20,128}"),
     ("API key", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.", r"[\w.-]{20,128}"),  # Doppler
     ("API key", "ops_eyJ", r"[\w-]{50,2048}={0,2}"),  # 1Password
     ("API key", "PMAK-", r"[a-f0-9-]{40,80}"),  # Postman

@@ -300,6 +300,31 @@ def test_the_export_opens_as_a_file_and_runs_nothing(app, sessions, tmp_path):
     assert Path(waiting.value.path()).read_text().startswith("# Comparison\n")
 
 
+def test_the_export_is_redacted_with_its_switch_and_its_count(app, sessions):
+    key = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    deploy = SessionManager(app.folder).create(f"Deploy with {key}", session_id="deploy")
+    deploy.extend([user("Deploy with the token"), answer(f"GITHUB_TOKEN={key} used")])
+    other = deploy.fork("deploy-2", at=0)
+    other.extend([user("Deploy with the token"), answer(f"{key} was used twice")])
+    page = compared(app, "/compare?a=deploy&b=deploy-2")
+
+    page.get_by_role("button", name="Export").click()
+
+    # In both titles and both answers.
+    expect(page.get_by_text("Redacted: GitHub token (4x).")).to_be_visible()
+    for kind in ("html", "md"):
+        with page.expect_download() as waiting:
+            page.locator(f".st-key-compare_export_{kind} button").click()
+        assert key not in Path(waiting.value.path()).read_text()
+        assert "[GitHub token]" in Path(waiting.value.path()).read_text()
+        assert "Deploy with [GitHub token]" in waiting.value.suggested_filename
+    page.locator(".st-key-compare_export_redacted label").click()
+    expect(page.get_by_text("Not redacted: it holds everything as it was said")).to_be_visible()
+    with page.expect_download() as waiting:
+        page.locator(".st-key-compare_export_md button").click()
+    assert key in Path(waiting.value.path()).read_text()
+
+
 def test_hostile_texts_and_names_are_shown_as_typed(app, sessions):
     page = compared(app, "/compare?a=nasty&b=walk")
 

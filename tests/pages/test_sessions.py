@@ -12,7 +12,7 @@ import pytest
 from pages.sessions_parts import passages, session_view, table
 from pages.sessions_parts.import_run import ImportRun
 from pages.shared import exporting
-from sessions_lib import SessionManager
+from sessions_lib import SessionManager, names
 from sessions_lib.export import export
 from sessions_lib.store.records import Hit
 
@@ -656,6 +656,24 @@ def test_a_zip_holds_every_session_once_and_names_what_is_missing(folder, monkey
     with zipfile.ZipFile(BytesIO(exporting.archive(["a", "b", "gone"], "markdown", redacted=False))) as file:
         assert file.namelist() == ["Same title.md", "Same title (b).md", "not exported.txt"]
         assert b"gone" in file.read("not exported.txt")
+
+
+def test_a_redacted_zip_holds_no_secret_in_names_links_and_sentences(folder, monkeypatch):
+    monkeypatch.setenv("SESSIONS_DIR", str(folder))
+    key = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    old = names.id_from_title(f"Deploy with {key}")
+    write(folder, old, said(f"Deploy with {key}"))
+    SessionManager(folder).fork(old, f"{old}-2", title=f"Deploy with {key}")
+
+    for kind in export.FORMATS:
+        if kind == "finetune":
+            continue
+        with zipfile.ZipFile(BytesIO(exporting.archive([old, f"{old}-2", f"{old}-gone"], kind, redacted=True))) as file:
+            held = "".join(file.namelist()) + "".join(file.read(name).decode() for name in file.namelist())
+            assert len(file.namelist()) == 3, kind
+        assert key not in held
+        assert "a1b2c3d4e5f6" not in held
+        assert "deploy-with-redacted-gone: There is no session" in held
 
 
 def test_web_pages_in_a_zip_link_to_their_family(folder, monkeypatch):

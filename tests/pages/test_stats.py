@@ -261,6 +261,15 @@ def test_a_csv_starts_no_formula_and_leaves_unknown_empty():
     assert charts.as_csv(rows).decode("utf-8-sig") == "Tag,Tokens\r\n'=1+1,1\r\nrésumé,\r\n'@x,3\r\n"
 
 
+def test_a_csv_leaves_without_secrets_in_titles_and_ids():
+    title = "Mail ana@example.org"
+    rows = pd.DataFrame({"Session": ["mail-ana-example-org"], "Title": [title], "Turns": [2]})
+
+    written = charts.as_csv(rows).decode("utf-8-sig")
+
+    assert written == "Session,Title,Turns\r\nmail-redacted,Mail [e-mail address],2\r\n"
+
+
 def test_numbers_are_short_enough_for_the_back_of_a_room():
     assert [figures_row.short(n) for n in (0, 950, 9999, 12345, 4_600_000, 2.5e9)] == [
         "0", "950", "9,999", "12.3k", "4.6M", "2.5B",
