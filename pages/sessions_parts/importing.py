@@ -155,7 +155,8 @@ def _draw_report(run: ImportRun) -> None:
     st.markdown(_brought(results, "**") + failed)
     if gone := sum(result.left_deleted for result in results):
         st.caption(f"{gone:,} that you deleted before stay deleted. To bring them back, import again and say so.")
-    rows = [(refusal.path.name, refusal.text, "") for refusal in importers.refusals(report)]
+    refused_alike = importers.refusals(report)
+    rows = [(one.path.name, one.text.removeprefix(f"{one.path}: "), "") for one in refused_alike]
     rows += [(step.source.name, _said(step.result), _left_out(step.result)) for step in report if step.result]
     shown = [tuple(map(visible, row)) for row in rows[:_SHOWN]]
     st.dataframe(

@@ -577,6 +577,27 @@ def test_a_folder_is_imported_with_a_report_of_what_could_not_be(open_page, fold
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
 
 
+def test_what_cannot_be_imported_is_named_once_and_the_others_go_on(open_page, folder, tmp_path):
+    kept = tmp_path / "kept"
+    write(kept, "good", said("Which tide?"))
+    for number in range(40):
+        part = {"id": f"p{number}", "sessionID": "s1", "messageID": "m1", "type": "text"}
+        (kept / f"part-{number:02}.json").write_text(json.dumps(part))
+    (kept / "bad.zip").write_bytes(b"PK\x03\x04 cut off")
+    os.mkfifo(kept / "pipe.jsonl")
+    page = open_page("sessions")
+
+    page.button(key="import_button").click().run()
+    page.text_input(key="import_path").set_value(str(kept)).run()
+    page.button(key="import_start").click().run()
+
+    assert not page.exception
+    report = next(frame.value for frame in page.dataframe if "Result" in frame.value.columns)
+    assert list(report["File"]) == ["bad.zip", "kept", "pipe.jsonl", "good.jsonl"]
+    assert report["Result"][1].startswith("40 files, part-00.json the first: looks like a part of opencode's storage")
+    assert report["Result"][2] == "a pipe, which is never read: only regular files are. Nothing was imported."
+
+
 def test_importing_twice_adds_nothing(open_page, folder, tmp_path):
     kept = tmp_path / "kept"
     write(kept, "good", said("Which tide?"))
