@@ -58,13 +58,12 @@ def bring(
             if stopped.is_set():
                 break
         steps.close()
-    if not json:
-        for refusal in importers.refusals(step for step in done if not step.was_named):
-            printing.talk(printing.line(refusal.text, 500))
+    if len(done) == 1 and done[0].error and done[0].was_named:
+        raise done[0].error
+    for refusal in importers.refusals(done) if not json else ():
+        printing.talk(printing.line(refusal.text, 500))
     if any(step.result for step in done):
         _print_total(done, dry_run)
-    elif len(done) == 1 and done[0].error and done[0].was_named:
-        raise done[0].error
     if stopped.is_set() and done[-1].done < done[-1].total:
         raise SessionError("Stopped. Import again, and it goes on from there.")
     brought = {place for step in done if step.result for place in (step.source, *step.source.parents)}
@@ -140,8 +139,6 @@ def _print_step(step: Progress, json: bool) -> None:
                 "is_unchanged": outcome.is_unchanged if outcome else None,
             }
         )
-    elif step.error and step.was_named:
-        printing.talk(printing.line(str(step.error), 500))
     elif outcome and outcome.added_messages:
         printing.data(printing.line(f"{step.source}: {outcome.summary}", 500))
 

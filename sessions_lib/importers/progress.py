@@ -14,6 +14,8 @@ from sessions_lib.errors import ImportRefused, SessionError
 from sessions_lib.importers.adding.writing import Outcome
 from sessions_lib.importers.imported import ImportReport
 
+_FEW = 3
+
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
@@ -76,13 +78,20 @@ class Refusal:
 
 
 def refusals(steps: Iterable[Progress]) -> list[Refusal]:
-    """What could not be imported: one refusal for all files of a folder or zip that are refused alike."""
+    """What could not be imported: one refusal for all files of a folder or zip that are refused alike.
+
+    A few files that a person named one by one are refused one by one.
+    """
     alike: dict[tuple[Path, str], list[Progress]] = {}
     for step in steps:
         if step.error is not None:
             kind = step.error.found.partition(" (")[0] if isinstance(step.error, ImportRefused) else str(step.error)
-            alike.setdefault((step.found_in or step.source, kind), []).append(step)
-    return [_refusal(place, kind, group) for (place, kind), group in alike.items()]
+            alike.setdefault((step.found_in or step.source.parent, kind), []).append(step)
+    told = []
+    for (place, kind), group in alike.items():
+        is_few = len(group) <= _FEW and all(step.was_named for step in group)
+        told += [_refusal(place, kind, [step]) for step in group] if is_few else [_refusal(place, kind, group)]
+    return told
 
 
 def _refusal(place: Path, kind: str, group: list[Progress]) -> Refusal:

@@ -13,7 +13,6 @@ import io
 import json
 import os
 import stat
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -58,8 +57,7 @@ class Source:
         try:
             if self.member is None:
                 return _open_regular(self.path)
-            with zipfile.ZipFile(self.path) as archive:
-                return io.BytesIO(zips.read(archive, self.member))
+            return io.BytesIO(zips.read(zips.opened(self.path), self.member))
         except zips.TooLarge as error:
             raise StorageError(self.label, str(error), "Unpack it yourself, and import the file.") from error
         except zips.ERRORS as error:

@@ -11,6 +11,7 @@ import lzma
 import struct
 import zipfile
 import zlib
+from functools import lru_cache
 from pathlib import Path
 
 from sessions_lib.messages.content import size_text
@@ -41,6 +42,17 @@ def names(path: Path) -> list[str]:
     """The names of the files in the zip ``path``; one of ``ERRORS`` if it cannot be listed."""
     with zipfile.ZipFile(path) as archive:
         return archive.namelist()
+
+
+def opened(path: Path) -> zipfile.ZipFile:
+    """The zip ``path``, listed once however many of its files are read; one of ``ERRORS`` if it cannot be."""
+    state = path.stat()
+    return _opened(path, state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path, *state: int) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
 
 
 def read(archive: zipfile.ZipFile, member: str, most: int = MAX_BYTES) -> bytes:

@@ -209,6 +209,28 @@ def test_files_of_a_folder_that_are_refused_alike_are_refused_once(terminal: Ter
     ]
 
 
+def test_many_files_that_were_named_are_refused_once_too_and_a_few_one_by_one(terminal: Terminal) -> None:
+    parts = [write_lines(terminal.work / f"p{n}.json", {"id": f"p{n}", "sessionID": "s1"}) for n in range(9)]
+
+    few, many = (
+        terminal.told("import", *(path.name for path in parts[:count])).count("looks like a part of opencode's storage")
+        for count in (3, 9)
+    )
+
+    assert (few, many) == (3, 1)
+
+
+def test_a_zip_of_very_many_files_is_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed(tmp_path / "many.zip", **{f"f{number}": json.dumps(CHAT) for number in range(50)})
+    listed = []
+    whole = zipfile.ZipFile._RealGetContents  # type: ignore[attr-defined]  # what reads the list
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", lambda self: (listed.append(1), whole(self))[1])
+
+    steps(tmp_path, tmp_path / "many.zip")
+
+    assert len(listed) <= 3
+
+
 def test_files_without_a_conversation_are_refused_once_whatever_each_holds_instead(tmp_path: Path) -> None:
     for number in range(1, 4):
         write_lines(tmp_path / "in" / f"{number}.jsonl", *[{"type": "summary", "leafUuid": "x"}] * number)

@@ -166,6 +166,27 @@ def test_what_was_deleted_hides_no_conversation_that_only_starts_alike(tmp_path:
     assert texts(manager) == [("Hello", "b")]
 
 
+def test_what_is_asked_for_again_brings_back_no_chat_that_only_starts_alike(tmp_path: Path) -> None:
+    files = [document(tmp_path / f"{text}.json", numbered("Hello", text)) for text in "ab"]
+    manager = SessionManager(tmp_path / "sessions")
+    bring(manager, *files)
+    for info in manager.list():
+        manager.delete(info.id)
+
+    (step,) = importers.import_paths(manager, files[:1], again=True)
+
+    assert [outcome.change for outcome in step.result.outcomes] == ["restored"]  # type: ignore[union-attr]  # it is there
+    assert texts(manager) == [("Hello", "a")]
+
+
+def test_what_was_deleted_before_ids_were_unique_stays_deleted(tmp_path: Path) -> None:
+    file = document(tmp_path / "a.json", numbered(*TIDE))
+    manager = earlier(tmp_path / "sessions", file, numbered(*TIDE))
+    manager.delete("tide")
+
+    assert bring(manager, file) == ["deleted"]
+
+
 def earlier(folder: Path, file: Path, said: list[dict[str, Any]]) -> SessionManager:
     """A folder as version 1 of the import left it: numbers kept, the conversation named after the first of them."""
     manager = SessionManager(folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sessions_lib.importers.adding import provenance
+from sessions_lib.importers.imported import Imported
 from sessions_lib.importers.unique_ids import known_by
 from sessions_lib.store.folder import jsonl, metadata, trash
 
@@ -60,26 +61,31 @@ class Deleted:
             self._by_conversation.setdefault(conversation, []).append(Gone(session, meta, place))
             self._by_file.setdefault(provenance.file_of(origin), []).append(origin.get("of", 1))
 
-    def of_conversation(self, conversation: str) -> list[Gone]:
-        """What was deleted of one conversation, the last deleted first."""
-        return list(self._by_conversation.get(conversation, ()))
+    def of_conversation(self, *names: str) -> list[Gone]:
+        """What was deleted of the conversation with these names, the last deleted first."""
+        return [gone for name in names for gone in self._by_conversation.get(name, ())]
 
     def of_file(self, file: tuple[Any, ...]) -> list[int]:
         """For each deleted session that a file gave, how many sessions the file gave in all."""
         return self._by_file.get(file, [])
 
-    def has(self, conversation: str, key: str, line: Sequence[str], *, keeps_as_is: bool) -> bool:
-        """True if this branch of ``conversation`` was deleted: by its key, or because its messages were.
+    def has(self, branch: Imported, line: Sequence[str]) -> bool:
+        """True if ``branch``, known by ``line``, was deleted: by its key, or because its messages were.
 
         Where messages are kept as they are, a key is only how a conversation starts, and proves nothing.
         """
-        found = self._by_conversation.get(conversation, ())
-        is_named = not keeps_as_is and any(gone.key == key for gone in found)
-        return is_named or any(gone.holds(line, keeps_as_is=keeps_as_is) for gone in found)
+        found = self.of_conversation(*names_of(branch))
+        is_named = not branch.keeps_as_is and any(gone.key == branch.key for gone in found)
+        return is_named or any(gone.holds(line, keeps_as_is=branch.keeps_as_is) for gone in found)
 
-    def forget(self, conversation: str | None = None) -> None:
-        """Take ``conversation``, or all, as not deleted."""
-        if conversation is None:
+    def forget(self, branches: Sequence[Imported] = ()) -> None:
+        """Take what was deleted of the conversation of ``branches`` as not deleted; without any, what files gave."""
+        if not branches:
             self._by_file.clear()
-        else:
-            self._by_conversation.pop(conversation, None)
+        for name in names_of(branches[0]) if branches else ():
+            self._by_conversation.pop(name, None)
+
+
+def names_of(imported: Imported) -> list[str]:
+    """What the conversation of ``imported`` is called, and was called by earlier versions."""
+    return [imported.conversation or imported.key, *([imported.formerly] if imported.formerly else [])]

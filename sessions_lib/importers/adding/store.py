@@ -18,7 +18,7 @@ from sessions_lib import messages, names
 from sessions_lib.errors import SessionError
 from sessions_lib.importers.adding import provenance
 from sessions_lib.importers.adding.batch import Batch
-from sessions_lib.importers.adding.deleted import Deleted
+from sessions_lib.importers.adding.deleted import Deleted, names_of
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
 from sessions_lib.importers.unique_ids import known_by
@@ -175,18 +175,20 @@ class Store:
             session = above
         return False
 
-    def bring_back(self, conversation: str) -> set[str]:
-        """Restore what was deleted of ``conversation``, as far as its ids are free, and say what came back."""
+    def bring_back(self, branches: Sequence[Imported]) -> set[str]:
+        """Restore what was deleted of the conversation of ``branches``, as far as ids are free; what came back."""
         restored: set[str] = set()
-        for gone in self.deleted.of_conversation(conversation):
-            if self._dry_run:
+        as_is = branches[0].keeps_as_is
+        lines = [known_by(branch.messages, keeps_as_is=True) for branch in branches] if as_is else []
+        for gone in self.deleted.of_conversation(*names_of(branches[0])):
+            if self._dry_run or (as_is and not any(gone.holds(line, keeps_as_is=True) for line in lines)):
                 continue
             with contextlib.suppress(SessionError):
                 self._manager.restore(gone.session)
                 restored.add(gone.session)
                 self._taken.add(gone.session.lower())
                 self._note(gone.session, gone.meta)
-        self.deleted.forget(conversation)
+        self.deleted.forget(branches)
         return restored
 
     # ------------------------------------------------------------ writing

@@ -53,7 +53,7 @@ def put(store: Store, found: Sequence[Imported], source: Source, format: str, *,
         groups.setdefault(imported.conversation or imported.key, []).append(imported)
     outcomes: list[Outcome] = []
     for conversation, branches in groups.items():
-        restored = store.bring_back(conversation) if again else set()
+        restored = store.bring_back(branches) if again else set()
         known = store.conversation(conversation)
         if branches[0].formerly:
             known.update({**store.conversation(branches[0].formerly), **known})
@@ -102,8 +102,7 @@ class _Merge:
         covering = self._covering(branch, line)
         known = covering or self._grown_from(line)
         if known is None:
-            named = branch.conversation or branch.key
-            if self._store.deleted.has(named, branch.key, line, keeps_as_is=self._as_is):
+            if self._store.deleted.has(branch, line):
                 return Outcome(None, title, "deleted", 0, len(line))
             return self._add(branch, line, title)
         self._used.add(known.id)

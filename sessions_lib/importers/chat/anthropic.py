@@ -27,7 +27,11 @@ def looks_like(listed: Sequence[Any]) -> bool:
     """True if any of these messages has content blocks that only Anthropic's API and Bedrock's have."""
     return any(
         isinstance(block, Mapping)
-        and (block.get("type") in _BLOCKS or any(isinstance(block.get(key), Mapping) for key in _BEDROCK))
+        and (
+            block.get("type") in _BLOCKS
+            or any(isinstance(block.get(key), Mapping) for key in _BEDROCK)
+            or (block.get("type") in ("image", "document") and isinstance(block.get("source"), Mapping))
+        )
         for message in listed
         if isinstance(message, Mapping) and isinstance(message.get("content"), list)
         for block in message["content"]
