@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.chat_parts import cell_menu, chat_composer, chat_header, chat_live, chat_new, chat_state, chat_turns
+from pages.chat_parts import (
+    cell_menu,
+    chat_composer,
+    chat_header,
+    chat_live,
+    chat_new,
+    chat_state,
+    chat_turns,
+    settings,
+)
 from pages.compare_parts import trying
-from pages.shared import browser, exporting, folder, providers
+from pages.shared import browser, exporting, folder
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import names
@@ -36,7 +45,7 @@ def draw_dialog(session: Session | None) -> None:
     @st.dialog(titles[kind], on_dismiss=cell_menu.close_dialog)
     def body() -> None:
         if kind == "settings":
-            if providers.draw_settings(session, f"chat-settings-{session_id}"):
+            if settings.draw(session, f"chat-settings-{session_id}"):
                 closed_saying("Saved")
                 st.rerun()
         elif session is not None and kind == "delete":

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages.chat_parts import chat_state
-from pages.shared import browser, folder, frame, links, providers
+from pages.shared import browser, folder, frame, links, model_choice, providers
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import Turn
 from sessions_lib import messages
@@ -190,7 +190,7 @@ def draw_rerun(session_id: str, index: int, meta: Mapping[str, Any]) -> None:
         st.session_state[f"{key}-models"], st.session_state[f"{key}-wrong"] = providers.models_of(where)
     listed: list[str] = st.session_state[f"{key}-models"]
     st.caption(f"The same prompt, answered in a fork by another model of {safe_label(where.name)}.")
-    model = st.selectbox("Model", listed, index=0 if listed else None, key=f"{key}-choice", accept_new_options=True)
+    model = model_choice.draw("Model", listed, f"{key}-model")
     if wrong := st.session_state[f"{key}-wrong"]:
         st.caption(safe_label(wrong))
     if where.is_demo:

@@ -58,6 +58,8 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
                 on_click=open_dialog,
                 args=("settings", session.id if session else "", 0),
             )
+            for icon, said in providers.conditions(settings):
+                st.caption(f":material/{icon}: {safe_label(said, 80)}", width="content")
             if session is not None:
                 st.button(
                     "Fork",

@@ -8,6 +8,7 @@ Does not start, stop or write anything.
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,10 +87,16 @@ class _LiveView:
             elif snapshot.text:
                 self._reasoning.empty()
             self._show_text(snapshot.text)
+        self._state.caption(f":material/pending: {self._doing(snapshot)}")
+
+    def _doing(self, snapshot: Snapshot) -> str:
+        """What the run does now, and for how long."""
+        if snapshot.waiting is not None:
+            return f"{safe_label(snapshot.waiting.text, 160)} · {math.ceil(snapshot.waiting.left_s())} s left"
         waited = int(time.monotonic() - self._since)
         running = next((step for step in snapshot.steps if step.result is None), None)
         what = "Running a tool" if running else "Answering" if snapshot.text else "Thinking"
-        self._state.caption(f":material/pending: {what} … {waited} s" if waited > 1 else f":material/pending: {what} …")
+        return f"{what} … {waited} s" if waited > 1 else f"{what} …"
 
     def show_end(self, text: str) -> None:
         """The last words: drawn now, because to draw the page again takes longer."""

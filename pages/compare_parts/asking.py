@@ -172,6 +172,11 @@ class _Column:
         if snapshot.text:
             cut = len(snapshot.text) > _TAIL
             self._text.markdown(safe_markdown(("… " if cut else "") + snapshot.text[-_TAIL:]))
-        running = next((step.call.name for step in snapshot.steps if step.result is None), None)
-        what = f"Running {safe_label(running, 30)}" if running else "Answering" if snapshot.text else "Thinking"
-        self._state.caption(f":material/pending: {what} …")
+        self._state.caption(f":material/pending: {_doing(snapshot)} …")
+
+
+def _doing(snapshot: Snapshot) -> str:
+    if snapshot.waiting is not None:
+        return safe_label(snapshot.waiting.text, 100)
+    running = next((step.call.name for step in snapshot.steps if step.result is None), None)
+    return f"Running {safe_label(running, 30)}" if running else "Answering" if snapshot.text else "Thinking"

@@ -13,7 +13,7 @@ from typing import Any
 import streamlit as st
 
 from pages.compare_parts import asking
-from pages.shared import folder, links, providers
+from pages.shared import folder, links, model_choice, providers
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages
 from sessions_lib.agent import experiments
@@ -53,13 +53,8 @@ def _draw_way(number: int, where: Endpoint, settings: Mapping[str, Any], key: st
     listed: list[str] = st.session_state[f"{key}-models"]
     with st.container(border=True):
         model_place, temperature_place = st.columns([2, 1])
-        model = model_place.selectbox(
-            f"Model of way {number}",
-            listed,
-            index=min(number - 1, len(listed) - 1) if listed else None,
-            key=f"{key}-model-{number}",
-            accept_new_options=True,
-        )
+        with model_place:
+            model = model_choice.draw(f"Model of way {number}", listed, f"{key}-model-{number}", start=number - 1)
         temperature = temperature_place.number_input(
             "Temperature", 0.0, 2.0, None, 0.1, key=f"{key}-temperature-{number}", placeholder="as it is"
         )

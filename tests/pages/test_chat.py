@@ -765,6 +765,48 @@ def test_an_export_to_be_read_replaces_secrets_unless_told_otherwise(open_page, 
     assert page.toggle(key="chat-export_redacted_False").value is False
 
 
+def test_a_new_session_keeps_where_it_was_answered(open_page, folder, served):
+    page = ask(open_page("chat"), "Hello")
+
+    (file,) = folder.glob("*.meta.json")
+    meta = json.loads(file.read_text())
+    assert (meta["base_url"], meta["model"]) == (served.url, "tiny")
+    assert "sk-of-the-environment" not in file.read_text()
+    assert not page.exception
+
+
+def test_a_session_that_names_an_endpoint_is_answered_by_no_other(open_page, folder, served):
+    with ModelServer() as own:
+        SessionManager(folder).create(session_id="a", base_url=own.url, model="mine")
+        ask(open_page("chat", session="a"), "Hello")
+    gone = ask(open_page("chat", session="a"), "Again")
+
+    assert served.requests == []
+    assert (own.keys, own.requests[0]["model"]) == (["Bearer none"], "mine")
+    assert "cannot be reached" in shown(gone)
+
+
+def test_a_session_that_names_what_is_no_address_says_so(open_page, folder, served):
+    SessionManager(folder).create(session_id="a", base_url="llama", model="mine")
+    page = ask(open_page("chat", session="a"), "Hello")
+
+    assert "is not the address of a model server" in shown(page).replace("\\", "")
+    assert served.requests == []
+
+
+def test_a_login_in_an_address_is_not_written(open_page, folder):
+    two_turns(folder)
+    page = open_page("chat", session="a")
+
+    page.button(key="chat-settings").click().run()
+    page.selectbox[0].set_value("Another address").run()
+    next(one for one in page.text_input if one.label == "Address").set_value("http://me:password@127.0.0.1:9/v1").run()
+    button(page, "Save").click().run()
+
+    assert "would be written to disk" in shown(page)
+    assert not (folder / "a.meta.json").exists()
+
+
 def test_a_key_is_sent_to_the_address_it_was_typed_for_and_written_nowhere(open_page, folder):
     two_turns(folder)
     with ModelServer() as server:
@@ -772,7 +814,7 @@ def test_a_key_is_sent_to_the_address_it_was_typed_for_and_written_nowhere(open_
         page.button(key="chat-settings").click().run()
         page.selectbox[0].set_value("Another address").run()
         next(one for one in page.text_input if one.label == "Address").set_value(server.url).run()
-        next(one for one in page.text_input if one.label == "API key").set_value("sk-typed-here").run()
+        next(one for one in page.text_input if one.label == "API key").set_value("sk-typed-here")
         button(page, "Test").click().run()
         assert any("answers and offers 1 model" in one.value for one in page.caption)
         button(page, "Save").click().run()
@@ -790,7 +832,7 @@ def test_a_tool_is_offered_to_a_real_endpoint_once_it_is_switched_on(open_page, 
 
     page.button(key="chat-settings").click().run()
     assert [one.value for one in page.toggle] == [False, False]
-    page.toggle[0].set_value(True).run()
+    page.toggle[0].set_value(True)
     button(page, "Save").click().run()
     ask(page, "Hello?")
 
@@ -816,8 +858,8 @@ def test_system_prompt_and_temperature_belong_to_the_session(open_page, folder, 
     page = open_page("chat", session="a")
 
     page.button(key="chat-settings").click().run()
-    next(one for one in page.text_area if one.label == "System prompt").set_value("Be brief.").run()
-    next(one for one in page.number_input if one.label == "Temperature").set_value(0.5).run()
+    next(one for one in page.text_area if one.label == "System prompt").set_value("Be brief.")
+    next(one for one in page.number_input if one.label == "Temperature").set_value(0.5)
     button(page, "Save").click().run()
     ask(page, "Hello?")
 
