@@ -15,7 +15,7 @@ from sessions_lib import demo, text
 from sessions_lib.store.records import SessionInfo
 
 WAYS = (
-    ("chat", "Chat", ":material/forum:", "Ask, watch the tools work, resume tomorrow, fork at any message."),
+    ("chat", "Chat", ":material/forum:", "Ask, watch the tools work, resume tomorrow, fork at any turn."),
     (
         "sessions",
         "Sessions",
@@ -74,7 +74,7 @@ def walk(shown: Sequence[str]) -> list[tuple[str, str, str, str, dict[str, str]]
             "chat",
             "2 · Fork",
             ":material/fork_right:",
-            f"Choose “Fork from here” in the menu beside message {fork.inherited}, and go another way.",
+            f"{_fork_entry(fork.place)}, and go another way.",
             links.to_chat(parent.id, max(0, fork.inherited - 1)),
         ),
         (
@@ -86,6 +86,13 @@ def walk(shown: Sequence[str]) -> list[tuple[str, str, str, str, dict[str, str]]
         ),
         ("stats", "4 · Stats", WAYS[3][2], "Turns, tokens, tags, models and tools, each counted once.", {}),
     ]
+
+
+def _fork_entry(place: str) -> str:
+    """What to choose in Chat for a fork at ``place``: ``after turn 2``."""
+    where, _, turn = place.rpartition("turn ")
+    entry = {"after ": "Fork from here", "inside ": "Rerun"}.get(where, "Fork before here")
+    return f"Choose “{entry}” in the menu of turn {turn or 1}"
 
 
 def draw_ways(cards: list[tuple[str, str, str, str, dict[str, str]]]) -> None:
@@ -141,7 +148,7 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
         )
         actions = st.container(horizontal=True, gap="small")
     with st.container(width=400, key="home-picture"):
-        st.image(str(frame.PARTS / "picture.svg"), width=400, alt="A line of messages that forks after the fourth")
+        st.image(str(frame.PARTS / "picture.svg"), width=400, alt="A line of turns that forks after the fourth")
 
 ways = st.container(key="home-ways")
 shown: Sequence[str] = ()

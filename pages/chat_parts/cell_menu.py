@@ -14,12 +14,12 @@ from pages.chat_parts import chat_state
 from pages.shared import browser, folder, frame, links, model_choice, providers
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import Turn
-from sessions_lib import messages
+from sessions_lib import messages, text
 from sessions_lib.agent import runs
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export
 from sessions_lib.export.redact import Redaction
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
@@ -216,20 +216,21 @@ def draw_children(session_id: str, turn: Turn, children: Sequence[folder.Child])
                 label=safe_label(child.title or folder.title_of(child.id), 48),
                 icon=":material/fork_right:",
                 query_params=links.to_chat(child.id),
-                help=f"Forked after message {child.at}",
+                help=f"Forked {places.place(turn.messages, child.at)}, with {text.count(child.at, 'message')}",
             )
         if len(here) > 12:
             st.caption(f"and {len(here) - 12} more")
 
 
-def draw_rule(session_id: str, parent: str, at: int, effects: str) -> None:
+def draw_rule(session: Session, parent: str, effects: str) -> None:
     """The rule where the copied part of a fork ends: whence, the way back, its siblings, and what happened once."""
+    session_id, at = session.id, session.inherited
     siblings = [child for child in folder.children(parent) if child.at == at]
     is_there = folder.manager().exists(parent)
     with st.container(key=f"chat-rule-{session_id}", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             name = safe_label(folder.title_of(parent), 60) if is_there else f"{safe_label(parent)}, which was deleted,"
-            where = f"after message {at}" if at else "before its first message"
+            where = places.place(session.messages, at)
             st.markdown(f":material/fork_right: Forked from **{name}** {where}", width="content")
             if is_there:
                 st.page_link(

@@ -14,7 +14,7 @@ from pages.shared import browser, folder, links, message
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View, draw_turn, turns_of
 from sessions_lib import messages, text
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import places, tool_calls
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
@@ -71,7 +71,7 @@ def _draw_rule_at(session: Session, index: int) -> None:
 def _draw_rule(session: Session) -> None:
     inherited = session.messages[: session.inherited]
     assert session.parent is not None  # asked by the callers
-    cell_menu.draw_rule(session.id, session.parent, session.inherited, cell_menu.effects_line(inherited))
+    cell_menu.draw_rule(session, session.parent, cell_menu.effects_line(inherited))
 
 
 def _draw_earlier(session_id: str, first: int, last: int) -> None:
@@ -135,8 +135,9 @@ def draw_damage(session: Session) -> None:
     with st.expander(" · ".join(pieces), type="compact", icon=":material/healing:", key=f"chat-damage-{session.id}"):
         st.caption("Every whole line is shown. Nothing was changed by reading.")
         lines = [f"- line {item.line}: {safe_label(item.reason)}" for item in [*report.damaged, *report.repaired][:50]]
+        turns = places.turns_of(session.messages)
         lines += [
-            f"- {safe_label(tool_calls.label(call))} in message {call.message + 1}: no result was recorded; "
+            f"- {safe_label(tool_calls.label(call))} in turn {turns[call.message]}: no result was recorded; "
             "whether it took effect is unknown, and the model is told so"
             for call in report.unanswered[:50]
         ]

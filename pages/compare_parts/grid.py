@@ -108,6 +108,7 @@ def _shared(comparison: Comparison, opened: bool) -> dict[str, Any]:
     shared = comparison.shared
     first = max(0, shared.messages - MOST_SHARED)
     base = comparison.branches[0]
+    turns = places.turns_of(base.messages[: shared.messages]) if opened else []
     return {
         "line": wording.shared(shared),
         "count": shared.messages,
@@ -119,7 +120,7 @@ def _shared(comparison: Comparison, opened: bool) -> dict[str, Any]:
                 "role": str(message.get("role")),
                 "text": _cut(shown_text(message)),
                 "calls": [visible(tool_calls.label(call)) for call in tool_calls.calls_of(message)],
-                "turn": places.turn_of(base.messages, index),
+                "turn": turns[index],
             }
             for index, message in enumerate(base.messages[first : shared.messages], start=first)
         ]

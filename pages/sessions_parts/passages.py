@@ -136,10 +136,10 @@ def _passage(hit: Hit, forks: int, where: tzinfo) -> None:
     with st.container(horizontal=True, wrap=False, gap="small"):
         st.page_link(
             page("chat"),
-            label=f"{safe_label(who)} · message {hit.message + 1}",
+            label=f"{safe_label(who)} · turn {hit.turn}",
             icon=":material/arrow_forward:",
             query_params=links.to_chat(hit.session, hit.message),
-            help=moments.exact(hit.when, where) or None,
+            help=" · ".join(filter(None, [f"message {hit.message + 1}", moments.exact(hit.when, where)])),
             width=200,
         )
         repeated = f" :gray[· also in {text.count(forks, 'fork')}]" if forks else ""

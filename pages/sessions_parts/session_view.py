@@ -106,9 +106,7 @@ def _figures(info: SessionInfo) -> None:
 def _family(info: SessionInfo, where: tzinfo) -> None:
     family = found.family(info.id)
     if info.parent and all(relative.id != info.parent for relative in family):
-        st.caption(
-            f"Forked after message {info.inherited} of {safe_label(info.parent)}, which is not in this folder any more."
-        )
+        st.caption(f"Forked {info.place} of {safe_label(info.parent)}, which is not in this folder any more.")
     if len(family) <= 1:
         st.caption('No forks yet. Open it and choose "Fork from here" at any answer.')
         return
@@ -127,7 +125,7 @@ def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> No
         here = {"session": info.id}
         st.page_link(page("sessions"), label=f"{indent}**{label}**" if is_here else indent + label, query_params=here)
         said = [
-            f"after message {info.inherited}" if depth else "",
+            info.place if depth else "",
             text.count(info.turns, "turn"),
             table.tokens(info),
             moments.both(info.last_active, where),

@@ -22,7 +22,7 @@ from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export
 from sessions_lib.export.redact import NOT_REDACTED, Finding, Redaction
-from sessions_lib.messages import content
+from sessions_lib.messages import content, places
 from sessions_lib.store.family import family_of
 from sessions_lib.store.records import SessionInfo
 from sessions_lib.store.session import Session
@@ -186,27 +186,27 @@ def _preview(sessions: Sequence[str], prefix: str) -> None:
     if len(wanted) > _PREVIEWED and not st.button("Show what would be replaced", key=f"{prefix}_look"):
         st.caption(f"Secrets in {len(wanted)} sessions will be replaced.")
         return
-    findings: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, str, Finding]] = []
     redaction = Redaction()
     for session_id in wanted:
         session = folder.current(session_id)
         before = len(redaction.findings)
         redaction.leaving(session.messages, {**session.meta, "id": session.id})
-        findings += [(session.title, one) for one in redaction.findings[before:]]
+        turns = places.turns_of(session.messages)
+        for one in redaction.findings[before:]:
+            where = "title, tags, id, settings" if one.message is None else f"turn {turns[one.message]}"
+            findings.append((session.title, where, one))
     st.caption(safe_label(redaction.sentence()))
     if not findings:
         return
     st.dataframe(
         pd.DataFrame(
             {
-                "Session": [visible(title) for title, _ in findings[:_SHOWN]],
-                "Where": [
-                    "title, tags, id, settings" if f.message is None else f"message {f.message + 1}"
-                    for _, f in findings[:_SHOWN]
-                ],
-                "What": [f.kind for _, f in findings[:_SHOWN]],
-                "Starts with": [visible(f.text[:6]) + "…" for _, f in findings[:_SHOWN]],
-                "Becomes": [visible(f.replacement) for _, f in findings[:_SHOWN]],
+                "Session": [visible(title) for title, _, _ in findings[:_SHOWN]],
+                "Where": [where for _, where, _ in findings[:_SHOWN]],
+                "What": [f.kind for _, _, f in findings[:_SHOWN]],
+                "Starts with": [visible(f.text[:6]) + "…" for _, _, f in findings[:_SHOWN]],
+                "Becomes": [visible(f.replacement) for _, _, f in findings[:_SHOWN]],
             }
         ),
         hide_index=True,

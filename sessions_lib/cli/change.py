@@ -50,11 +50,13 @@ def fork(
 
     Example: forkbook fork quest-1 --at 6 --id quest-2
     """
+    from sessions_lib.messages import places
+
     source = options.opened(folder, session)
     child = source.fork(new_id, at, title)
     printing.data(child.id)
     left = child.report.left_out
-    kept = f"Forked from {source.id} after message {child.inherited}"
+    kept = f"Forked from {source.id} {places.place(source.messages, child.inherited)}"
     printing.talk(f"{kept}; {printing.count(left, 'later message')} left out." if left else f"{kept}.")
 
 

@@ -128,33 +128,38 @@ def show(
         for message in found.messages[start:]:
             printing.record(message)
     else:
+        from sessions_lib.messages import places
+
         _print_head(found)
+        turns = places.turns_of(found.messages)
         for index, message in enumerate(found.messages[start:], start):
             if index == found.inherited and index:
-                printing.data(f"\n--- Forked from {printing.line(found.parent or '')} after message {index} ---")
-            _print_message(index, message)
+                place = places.place(found.messages, index)
+                printing.data(f"\n--- Forked from {printing.line(found.parent or '')} {place} ---")
+            _print_message(index, message, turns[index])
     for sentence in reported(found):
         printing.talk(sentence)
 
 
 def _print_head(session: Session) -> None:
     from sessions_lib.export import facts as export_facts
+    from sessions_lib.messages import places
 
     printing.heading(printing.line(session.title))
     facts = [session.id, *export_facts.summary(session.messages, session.inherited)]
     if session.parent:
-        facts.append(f"forked from {session.parent} after message {session.inherited}")
+        facts.append(f"forked from {session.parent} {places.place(session.messages, session.inherited)}")
     if session.tags:
         facts.append("tags: " + ", ".join(session.tags))
     printing.data(printing.line(" · ".join(facts), 1000))
 
 
-def _print_message(index: int, message: Message) -> None:
+def _print_message(index: int, message: Message, turn: int) -> None:
     from sessions_lib.export import facts as export_facts
     from sessions_lib.messages import content, tool_calls
 
     printing.data()
-    facts = [f"message {index + 1}", export_facts.who(message), *export_facts.facts(message)]
+    facts = [f"turn {turn}", f"message {index + 1}", export_facts.who(message), *export_facts.facts(message)]
     printing.heading(printing.line(" · ".join(facts), 300))
     if text := export_facts.said(message):
         printing.data(printing.plain(text))
@@ -230,7 +235,7 @@ def _without_each(found: SessionManager, text: str) -> Iterator[str]:
 
 
 def _print_hit(hit: Hit) -> None:
-    where = hit.session if hit.message is None else f"{hit.session} message {hit.message + 1}"
+    where = hit.session if hit.message is None else f"{hit.session} turn {hit.turn}"
     shown, end = "", 0
     for start, stop in hit.marks:
         shown += printing.plain(hit.snippet[end:start])

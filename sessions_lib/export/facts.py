@@ -45,9 +45,11 @@ class Relative(Protocol):
     def parent(self) -> str | None:
         """The id of the session it was forked from, or ``None``."""
 
-    @property
-    def inherited(self) -> int:
-        """How many of its messages were copied from the parent."""
+
+def place(member: Relative) -> str:
+    """Where ``member`` left its parent, in turns, if it says so: ``after turn 2``."""
+    said = getattr(member, "place", "")
+    return said if isinstance(said, str) and member.parent else ""
 
 
 def title(said: Sequence[Message], meta: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ from sessions_lib import messages, names, times
 from sessions_lib.export import facts as export_facts
 from sessions_lib.export import markdown
 from sessions_lib.export.facts import Relative
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.text import visible
 
@@ -89,7 +89,7 @@ def document(
             else:
                 parts.append(_message(said[index], index, steps.get(index, [])))
             if fork and index + 1 == fork[1]:
-                parts.append(f'<p class="forked">Forked from {text(fork[0])} after message {index + 1}</p>')
+                parts.append(f'<p class="forked">Forked from {text(fork[0])} {places.place(said, fork[1])}</p>')
         parts.append("</section>")
     return page(title, "\n".join(parts))
 
@@ -148,10 +148,8 @@ def _relative(member: Relative, here: str, links: Mapping[str, str]) -> str:
         name = f'<span class="here">{name}</span>'
     elif address and _is_address(address):
         name = f'<a href="{text(address)}">{name}</a>'
-    forked = (
-        f' <span class="facts">from message {member.inherited}</span>' if member.parent and member.inherited else ""
-    )
-    return name + forked
+    place = export_facts.place(member)
+    return f'{name} <span class="facts">{text(place)}</span>' if place else name
 
 
 def _facts(facts: Sequence[str]) -> str:
@@ -187,9 +185,7 @@ def _message(message: Message, index: int, steps: Sequence[tool_calls.Step]) -> 
         block = "".join(inside)
     else:  # a result without its call, a note of another tool
         block = _folded(export_facts.who(message), "".join(inside), content.as_text(message.get("name")))
-    return (
-        f'<article class="message" id="message-{index + 1}">{block}{_facts([f"message {index + 1}", *facts])}</article>'
-    )
+    return f'<article class="message" id="message-{index + 1}">{block}{_facts(facts)}</article>'
 
 
 def _step(step: tool_calls.Step) -> str:

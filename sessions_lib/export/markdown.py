@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from sessions_lib import messages
 from sessions_lib.export import facts as export_facts
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message, Part
 from sessions_lib.text import visible
 
@@ -64,11 +64,13 @@ def document(said: Sequence[Message], meta: Mapping[str, Any], images: Images | 
 
 
 def sections(said: Sequence[Message], images: Images | None = None) -> str:
-    """The messages alone, as ``document`` writes them, numbered from 1: for "copy as Markdown"."""
-    return "\n\n".join(_sections(said, None, images)) + "\n" if said else ""
+    """The messages of one turn, as ``document`` writes them, without its number: for "copy as Markdown"."""
+    return "\n\n".join(_sections(said, None, images, is_alone=True)) + "\n" if said else ""
 
 
-def _sections(said: Sequence[Message], fork: tuple[str, int] | None, images: Images | None) -> Iterator[str]:
+def _sections(
+    said: Sequence[Message], fork: tuple[str, int] | None, images: Images | None, *, is_alone: bool = False
+) -> Iterator[str]:
     pairing = tool_calls.pair(said)
     made: dict[int, list[tool_calls.Step]] = {}
     tool_names: dict[int, str] = {}
@@ -76,8 +78,9 @@ def _sections(said: Sequence[Message], fork: tuple[str, int] | None, images: Ima
         made.setdefault(step.call.message, []).append(step)
         if step.result_message is not None:
             tool_names[step.result_message] = step.call.name
+    turns = places.turns_of(said)
     for index, message in enumerate(said):
-        yield f"## {inline(export_facts.who(message))} · message {index + 1}"
+        yield f"## {inline(export_facts.who(message))}" + ("" if is_alone else f" · turn {turns[index]}")
         facts = [inline(fact) for fact in export_facts.facts(message)]
         if message.get("role") == "tool":
             name = content.as_text(message.get("name")) or tool_names.get(index, "")
@@ -86,7 +89,7 @@ def _sections(said: Sequence[Message], fork: tuple[str, int] | None, images: Ima
             yield " · ".join(facts)
         yield from _body(message, index, made.get(index, []), images)
         if fork is not None and index + 1 == fork[1]:
-            yield f"*Forked from {inline(fork[0])} after message {index + 1}.*"
+            yield f"*Forked from {inline(fork[0])} {places.place(said, fork[1])}.*"
 
 
 def _body(message: Message, index: int, steps: Sequence[tool_calls.Step], images: Images | None) -> Iterator[str]:
@@ -161,7 +164,7 @@ def _front_matter(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
         "id": meta.get("id"),
         "tags": export_facts.tags(meta),
         "created": meta.get("created"),
-        "forked_from": f"{origin[0]}, after message {origin[1]}" if origin else None,
+        "forked_from": f"{origin[0]}, {places.place(said, origin[1])}" if origin else None,
         "model": meta.get("model"),
         "messages": len(said),
         "turns": messages.turn_count(said),

@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from sessions_lib import messages, names
 from sessions_lib.compare import Branch
 from sessions_lib.errors import InvalidMessage
+from sessions_lib.export import facts
 from sessions_lib.export.facts import Relative
 from sessions_lib.messages.content import Message
 from sessions_lib.redaction import ids, texts, values
@@ -62,7 +63,7 @@ class _Member:
     id: str
     title: str
     parent: str | None
-    inherited: int
+    place: str
 
 
 class _Titled(Protocol):
@@ -198,7 +199,7 @@ class Redaction:
     def _member(self, member: Relative, made_of: Sequence[str]) -> Relative:
         parent = None if member.parent is None else self.session_id(member.parent, made_of, counts=False)
         here = self.session_id(member.id, made_of, counts=False)
-        return _Member(here, self.title(member), parent, member.inherited)
+        return _Member(here, self.title(member), parent, facts.place(member))
 
     # ------------------------------------------------------------ values
 

@@ -10,12 +10,17 @@ from collections.abc import Sequence
 from sessions_lib import text
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.message import turn_count
-from sessions_lib.messages.tool_calls import calls_of
+from sessions_lib.messages.tool_calls import calls_of, each_turn
 
 
 def turn_of(messages: Sequence[Message], index: int) -> int:
     """The number of the turn (from 1) that holds the message ``index``; what precedes the first prompt is in turn 1."""
     return max(1, turn_count(messages[: index + 1]))
+
+
+def turns_of(messages: Sequence[Message]) -> list[int]:
+    """The number of the turn of each message."""
+    return [number for number, (start, end) in enumerate(each_turn(messages), 1) for _ in range(start, end)]
 
 
 def turn_cut_at(messages: Sequence[Message], at: int) -> int | None:

@@ -89,7 +89,7 @@ def test_typing_finds_passages_with_the_match_marked(app):
 def test_a_passage_opens_the_chat_at_its_message(app):
     page = app.open("/sessions?q=metres")
 
-    page.get_by_text("Answer · message 2").first.click()
+    page.get_by_text("Answer · turn 1").first.click()
     page.wait_for_url(re.compile(r"/chat\?"))
 
     assert "session=tower" in page.url
@@ -165,7 +165,7 @@ def test_a_link_reopens_the_view_with_its_filters(app):
 def test_back_brings_the_search_back(app):
     page = app.open("/sessions?q=metres")
 
-    page.get_by_text("Answer · message 2").first.click()
+    page.get_by_text("Answer · turn 1").first.click()
     page.wait_for_url(re.compile(r"/chat\?"))
     page.go_back()
     page.wait_for_selector("text=passage")

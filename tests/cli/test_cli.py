@@ -164,9 +164,9 @@ def test_show_names_messages_calls_results_and_where_the_fork_was(terminal: Term
 
     shown = terminal.ok("show", "b")
 
-    assert "message 1 · User\nList the lighthouses on the north shore." in shown
+    assert "turn 1 · message 1 · User\nList the lighthouses on the north shore." in shown
     assert '-> tide(port="Ember")' in shown
-    assert "--- Forked from a after message 3 ---" in shown
+    assert "--- Forked from a inside turn 1 ---" in shown
     assert shown.index("2.1 m") < shown.index("--- Forked") < shown.index("hello")
     assert "lighthouses" not in terminal.ok("show", "b", "--last", "1").split("\n\n", 1)[1]
 
@@ -438,7 +438,7 @@ def test_a_search_names_what_could_not_be_read(terminal: Terminal) -> None:
     found = terminal.run("search", "needle")
 
     assert found.returncode == 0
-    assert found.stdout.startswith("good message 1")
+    assert found.stdout.startswith("good turn 1")
     assert "Not all of it could be read and searched: bad. See: forkbook check bad" in found.stderr
 
 
@@ -446,7 +446,7 @@ def test_a_number_too_large_for_a_database_is_a_number_like_others(terminal: Ter
     terminal.session("a")
 
     assert terminal.ok("list", "--limit", str(10**30)).splitlines()[1].startswith("a ")
-    assert terminal.ok("search", "gull", "--limit", str(10**30)).startswith("a message 2")
+    assert terminal.ok("search", "gull", "--limit", str(10**30)).startswith("a turn 1")
 
 
 def test_the_first_and_the_last_moment_of_the_calendar_are_shown_in_every_zone(terminal: Terminal) -> None:

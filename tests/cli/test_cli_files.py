@@ -339,7 +339,7 @@ def test_index_says_where_none_can_be_kept(terminal: Terminal) -> None:
 
     assert done.returncode == 1
     assert "no index can be kept" in done.stderr
-    assert "a message" in terminal.ok("search", "gull")
+    assert "a turn" in terminal.ok("search", "gull")
 
 
 def test_a_search_says_how_much_it_read_without_an_index(

@@ -26,7 +26,7 @@ class Member:
     id: str
     title: str
     parent: str | None = None
-    inherited: int = 0
+    place: str = ""
 
 
 class Page(HTMLParser):
@@ -114,7 +114,7 @@ def test_everything_from_a_session_is_shown_as_typed() -> None:
         "<b onmouseover=alert(5)>t</b>",
         "<i>x</i>",
         "</pre></details></main><script>x</script>",
-        "Forked from <script> after message 1",
+        "Forked from <script> inside turn 1",
     ):
         assert shown in page.text
 
@@ -172,17 +172,17 @@ def test_a_result_stands_with_its_call_and_an_orphan_by_itself() -> None:
 def test_the_family_is_a_tree_with_links_where_there_are_addresses() -> None:
     family = [
         Member("p", "Parent"),
-        Member("here", "Here", "p", 4),
-        Member("c", "Child", "here", 6),
-        Member("z", "Deleted parent", "gone", 2),
+        Member("here", "Here", "p", "after turn 2"),
+        Member("c", "Child", "here", "inside turn 4"),
+        Member("z", "Deleted parent", "gone", "after turn 1"),
     ]
 
     html = export.export([], {"id": "here"}, "html", family=family, links={"p": "p.html", "c": "javascript:alert(1)"})
 
     assert (
-        '<ul><li><a href="p.html">Parent</a><ul><li><span class="here">Here</span> <span class="facts">from message 4</span>'
-        '<ul><li>Child <span class="facts">from message 6</span></li></ul></li></ul></li>'
-        '<li>Deleted parent <span class="facts">from message 2</span></li></ul>'
+        '<ul><li><a href="p.html">Parent</a><ul><li><span class="here">Here</span> <span class="facts">after turn 2</span>'
+        '<ul><li>Child <span class="facts">inside turn 4</span></li></ul></li></ul></li>'
+        '<li>Deleted parent <span class="facts">after turn 1</span></li></ul>'
     ) in html
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from sessions_lib import messages
 from sessions_lib.export import export, markdown
 from sessions_lib.text import visible
 
@@ -82,13 +83,13 @@ def test_a_whole_session_reads_like_this() -> None:
     written = export.export(said, meta, "markdown")
 
     assert written == (
-        '---\ntitle: "Tide"\nid: "tide-2"\ntags: ["sea"]\nforked_from: "tide, after message 3"\nmessages: 4\nturns: 1\n\n---\n'
+        '---\ntitle: "Tide"\nid: "tide-2"\ntags: ["sea"]\nforked_from: "tide, inside turn 1"\nmessages: 4\nturns: 1\n\n---\n'
         "\n# Tide\n\nTags: sea\n\n"
-        "## User · message 1\n\n2026-11-29 19:40:01 UTC\n\n> costs $5 and $7  \n> or not?\n\n"
-        "## Assistant · message 2\n\ndemo · 75 tokens · 412 ms\n\n**Reasoning**\n\n```text\nLook it up.\n```\n\n"
+        "## User · turn 1\n\n2026-11-29 19:40:01 UTC\n\n> costs $5 and $7  \n> or not?\n\n"
+        "## Assistant · turn 1\n\ndemo · 75 tokens · 412 ms\n\n**Reasoning**\n\n```text\nLook it up.\n```\n\n"
         '**Tool call** `tide`\n\n```json\n{"port":"Ember"}\n```\n\n'
-        "## Tool result · message 3\n\n`tide`\n\n```text\n2.1 m\n```\n\n*Forked from tide after message 3.*\n\n"
-        "## Assistant · message 4\n\n### Prices\n\nPay $5, keep $2.\n\n```python\nprint(1)\n```\n"
+        "## Tool result · turn 1\n\n`tide`\n\n```text\n2.1 m\n```\n\n*Forked from tide inside turn 1.*\n\n"
+        "## Assistant · turn 1\n\n### Prices\n\nPay $5, keep $2.\n\n```python\nprint(1)\n```\n"
     )
 
 
@@ -118,7 +119,7 @@ def test_a_prompt_cannot_forge_messages_front_matter_or_links() -> None:
 
     written = export.export(said, {"title": "T\n# Fake", "tags": ["a]: x"]}, "markdown")
 
-    assert headings(written, "h2") == ["User · message 1", "Assistant · message 2"]
+    assert headings(written, "h2") == ["User · turn 1", "Assistant · turn 1"]
     assert headings(written, "h1") == ["T # Fake"]
     assert code_blocks(written) == [forged + "\n"]
     assert written.startswith('---\ntitle: "T # Fake"\ntags: ["a\\u005d: x"]\nmessages: 2\nturns: 1\n\n---\n')
@@ -206,7 +207,7 @@ def test_an_answer_that_could_reach_out_of_its_place_becomes_a_block(answer: str
 
     written = export.export(said, {}, "markdown")
 
-    assert headings(written, "h2") == ["Assistant · message 1", "User · message 2"]
+    assert headings(written, "h2") == ["Assistant · turn 1", "User · turn 1"]
     assert_nothing_live(rendered(written))
     assert not [tag for tag, _ in rendered(written).found if tag == "a"]
     assert re.sub(r"\W", "", answer) in re.sub(r"\W", "", rendered(written).text)
@@ -330,8 +331,8 @@ def test_no_text_forges_a_heading_a_tag_or_a_link_definition(said: Messages, tit
     assert len(headings(written, "h1")) == 1
     found = headings(written, "h2")
     assert len(found) == len(said)
-    assert [re.search(r"message (\d+)$", heading).group(1) for heading in found] == [  # type: ignore[union-attr]  # fails the test as it should
-        str(number + 1) for number in range(len(said))
+    assert [heading.rpartition(" · turn ")[2] for heading in found] == [
+        str(number) for number, turn in enumerate(messages.turns(said), 1) for _ in turn
     ]
     flat = [inner for token in tokens for inner in (token, *(token.children or ()))]
     assert not [token for token in flat if token.type in ("html_block", "html_inline", "image")]
@@ -393,7 +394,7 @@ def test_images_are_placeholders_and_never_base64() -> None:
     written = export.export(said, {}, "markdown")
 
     assert written.endswith(
-        "## User · message 1\n\n> What is this?  \n> bare string\n\n*\\[image/png, 900 B\\]*\n\n"
+        "## User · turn 1\n\n> What is this?  \n> bare string\n\n*\\[image/png, 900 B\\]*\n\n"
         "*\\[image on another server\\]* `https://example.org/a.png`\n\n*\\[audio wav, 6 B\\]*\n\n*\\[file f1\\]*\n\n"
         "*\\[mystery\\]*\n"
     )
@@ -472,7 +473,7 @@ def test_control_characters_become_visible_signs() -> None:
 def test_one_turn_is_copied_without_the_documents_head() -> None:
     said: Messages = [{"role": "user", "content": "Tide?"}, {"role": "assistant", "content": "2.1 m"}]
 
-    assert export.turn_markdown(said) == "## User · message 1\n\n> Tide?\n\n## Assistant · message 2\n\n2.1 m\n"
+    assert export.turn_markdown(said) == "## User\n\n> Tide?\n\n## Assistant\n\n2.1 m\n"
     assert export.turn_markdown([]) == ""
 
 

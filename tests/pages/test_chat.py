@@ -593,7 +593,7 @@ def test_fork_from_here_keeps_the_turns_up_to_it_and_opens_the_fork(open_page, f
     assert said(lines(fork)) == [LIGHTHOUSES["content"], GULL["content"]]
     assert (folder / "a.jsonl").read_bytes() == before
     assert page.query_params["session"] in (fork.stem, [fork.stem])
-    assert "after message 2" in shown(page)
+    assert "after turn 1" in shown(page)
 
 
 def test_edit_and_rerun_answers_the_new_prompt_in_a_fork(open_page, folder, served):

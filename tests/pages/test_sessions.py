@@ -516,7 +516,7 @@ def test_a_fork_without_its_parent_says_so(open_page, folder):
 
     page = open_page("sessions", session="b")
 
-    assert "Forked after message 2 of a, which is not in this folder any more." in texts(page)
+    assert "Forked after turn 1 of a, which is not in this folder any more." in texts(page)
 
 
 def test_a_report_names_each_damaged_line_and_repair_keeps_the_original(open_page, folder):
