@@ -17,6 +17,7 @@ from sessions_lib.unseen import visible as visible
 
 UNKNOWN = "unknown"
 _MS = 1
+_NAME = 50  # characters of a name before its mark, so that lists still show the mark
 _STEPS_MS = (1000, 100, 10)  # what a time span may be rounded to, the coarsest first
 _MARK = re.compile(
     r" · (?:(?:after|inside) turn \d+|from the start|from message \d+|merged(?: with .+)?)(?: \(\d+\))?\Z", re.DOTALL
@@ -166,7 +167,7 @@ def fork_title(title: str, where: str) -> str:
 
 def marked_title(name: str, mark: str) -> str:
     """A ``name`` on one line and behind it ``mark``: what a branch does otherwise than the session called so."""
-    return f"{names.one_line(name) or 'Session'} · {mark}"
+    return f"{names.one_line(name, _NAME) or 'Session'} · {mark}"
 
 
 def merge_title(first: str, second: str) -> str:
@@ -174,5 +175,5 @@ def merge_title(first: str, second: str) -> str:
 
     Two branches of one session are ``Refactor auth · merged``.
     """
-    name, theirs = unmarked(first), names.one_line(unmarked(second))
-    return marked_title(name, "merged" if names.one_line(name) == theirs else f"merged with {theirs or 'Session'}")
+    mine, theirs = (names.one_line(unmarked(title), _NAME) or "Session" for title in (first, second))
+    return marked_title(mine, "merged" if mine == theirs else f"merged with {theirs}")

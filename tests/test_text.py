@@ -143,6 +143,13 @@ def test_a_fork_of_a_fork_is_one_name_with_one_mark(title, made):
     assert text.fork_title(title, "inside turn 2") == made
 
 
+def test_a_long_name_is_cut_before_its_mark_not_with_it():
+    made = text.fork_title("I need to get into the Cave of Echoes. Find out what it takes, and get it.", "after turn 1")
+
+    assert made == "I need to get into the Cave of Echoes. Find out… · after turn 1"
+    assert text.fork_title(made, "after turn 2") == made.replace("turn 1", "turn 2")
+
+
 def test_a_fork_from_before_the_first_turn_starts_anew():
     assert text.fork_title("Tides", text.place(0, is_inside=False)) == "Tides · from the start"
 
