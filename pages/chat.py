@@ -81,7 +81,7 @@ if session_id is None:
     browser.draw()
     st.stop()
 
-run = runs.of(folder.manager().folder, session_id)
+run = runs.of(folder.store(), session_id)
 progress = run.snapshot() if run else None  # before the file is read: what that has more is then drawn from the file
 is_live = progress is not None and progress.state == "running"
 try:

@@ -164,7 +164,7 @@ with folder.errors_told(), found.at_one_moment():
             importing.offer()
     if recent:
         draw_recent(recent, total)
-    elif not reading.of(folder.manager().folder):
+    elif not reading.of(folder.store().name):
         st.subheader("Nothing here yet", anchor=False)
         st.caption(
             "Start a session, or load the demo: three quests with forks, and three months of small sessions to look at."
@@ -175,6 +175,6 @@ st.space("small")
 if shown:
     demo_sessions.draw_remove(shown)
 st.caption(
-    f"Sessions are files in {safe_label(str(folder.manager().folder))}, readable by you alone. "
+    f"Sessions are files in {safe_label(folder.store().where)}, readable by you alone. "
     f"Who answers: {safe_label(providers.name_of(providers.told({})))}. Nothing leaves this machine on its own."
 )

@@ -63,7 +63,7 @@ with folder.errors_told(), found.at_one_moment():
         listed.nothing_found(chosen)
         st.stop()
     bar = st.container()
-    selected = table.draw(listing.rows, chosen.zone, folder.manager().folder)
+    selected = table.draw(listing.rows, chosen.zone)
     if (opened := table.opened()) is not None:
         st.switch_page(page("chat"), query_params={"session": opened})
     with bar:

@@ -96,22 +96,25 @@ class ForkPointForbidden(SessionError):
 
 
 class StorageError(SessionError):
-    """The disk refused: full, read-only, not permitted, gone. What is in memory equals what is on disk."""
+    """The disk refused: full, read-only, not permitted, gone. What is in memory equals what is stored.
+
+    ``where`` is the place as a person calls it: a path, or an address without its password.
+    """
 
     def __init__(
-        self, path: Path, reason: str, next_step: str = "Free space or fix the permissions, then retry."
+        self, where: object, reason: str, next_step: str = "Free space or fix the permissions, then retry."
     ) -> None:
-        self.path, self.reason = path, reason
-        super().__init__(f"{path}: {reason}; nothing was changed. {next_step}")
+        self.where, self.reason = str(where), reason
+        super().__init__(f"{where}: {reason}; nothing was changed. {next_step}")
 
 
 class NewerVersion(SessionError):
     """Written by a newer Forkbook: read, never rewritten."""
 
-    def __init__(self, path: Path, version: object) -> None:
-        self.path, self.version = path, version
+    def __init__(self, where: str, version: object) -> None:
+        self.where, self.version = where, version
         super().__init__(
-            f"{path.name} was written by a newer Forkbook (version {version}); it is read but never rewritten. "
+            f"{where} was written by a newer Forkbook (version {version}); it is read but never rewritten. "
             "Update Forkbook to change it."
         )
 

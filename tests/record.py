@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from sessions_lib.store.records import Fault
+from sessions_lib.store.store import open_store
+
 LIGHTHOUSES = {"role": "user", "content": "List the lighthouses on the north shore."}
 GULL = {"role": "assistant", "content": "Gull Point and Cape Ember."}
 TALLER = {"role": "user", "content": "Which one is taller?"}
@@ -32,6 +35,17 @@ def write(path: Path, *lines: Any, end: str = "\n") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"\n".join(raw) + (end.encode() if lines else b""))
     return path
+
+
+def check(folder: Path, session: str) -> list[Fault]:
+    """Every fault of a session of ``folder``."""
+    return open_store(folder).faults(session)
+
+
+def repair(folder: Path, session: str, *, write: bool = False) -> list[Fault]:
+    """What a repair would mend; with ``write`` it does."""
+    store = open_store(folder)
+    return store.repair(session) if write else [fault for fault in store.faults(session) if fault.can_be_repaired]
 
 
 def said(messages: list[dict[str, Any]]) -> list[Any]:

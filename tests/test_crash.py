@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from sessions_lib import SessionManager, messages
-from sessions_lib.store.checks import check, repair
 from sessions_lib.store.folder import jsonl, metadata
 from tests import crash_child
-from tests.record import GULL, LIGHTHOUSES, is_valid_request, said, write
+from tests.record import GULL, LIGHTHOUSES, check, is_valid_request, repair, said, write
 
 KILLS = 300
 PER_SESSION = 6
@@ -97,7 +96,7 @@ def test_the_lock_of_a_killed_process_is_gone_with_it(tmp_path: Path) -> None:
 
 
 def test_a_repair_that_is_killed_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from sessions_lib.store.checks import repair; print('go',flush=True); repair(Path(sys.argv[1]),'a',write=True); print('done',flush=True)"
+    code = "import sys; from sessions_lib.store.store import open_store; print('go',flush=True); open_store(sys.argv[1]).repair('a'); print('done',flush=True)"
     chance = random.Random(3)
     many = [json.dumps({"role": "user", "content": "x" * 2000, "id": f"m{i}"}) for i in range(2000)]
     for _ in range(12):

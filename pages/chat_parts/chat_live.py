@@ -141,7 +141,7 @@ def mark_of(session: Session) -> Mark:
 @st.fragment(run_every=2)
 def watch_files(session_id: str, seen: Mark) -> None:
     """Rerun the page when another tab, the command line or another program changed the session, or a run began."""
-    run = runs.of(folder.manager().folder, session_id)
+    run = runs.of(folder.store(), session_id)
     try:
         now = mark_of(folder.current(session_id))
     except SessionError:

@@ -15,7 +15,6 @@ from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View, draw_turn, turns_of
 from sessions_lib import messages, text
 from sessions_lib.messages import places, tool_calls
-from sessions_lib.store.folder import jsonl
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
@@ -152,13 +151,13 @@ def draw_damage(session: Session) -> None:
 def draw_damaged_lines(session: Session) -> None:
     """The damaged lines as they stand in the file; bytes that are no text are named by their numbers."""
     damaged = session.report.damaged
-    if not damaged or session.path is None:
+    if not damaged:
         return
     shown = damaged[:DAMAGED_SHOWN]
-    found = jsonl.raw_lines(session.path, {item.line for item in shown})
+    found = folder.store().lines(session.id, {item.line for item in shown})
     for item in shown:
         st.caption(f":material/healing: Line {item.line} · {safe_label(item.reason)}")
-        text = found.get(item.line, b"").decode("utf-8", "backslashreplace")
+        text = found.get(item.line, "").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         key = f"chat-damaged-{session.id}-{item.line}"
         message.draw_cut(
             text, key, message.RAW_SHOWN, lambda text: st.code(visible(text), language=None, wrap_lines=True)

@@ -27,8 +27,8 @@ _TAIL = 6_000  # characters of an answer that are sent again at each update; the
 
 def live(shown: Sequence[str]) -> list[Run]:
     """The runs that answer one of ``shown`` now."""
-    home = folder.manager().folder
-    return [run for run in (runs.of(home, one) for one in shown) if run is not None and run.is_live]
+    store = folder.store()
+    return [run for run in (runs.of(store, one) for one in shown) if run is not None and run.is_live]
 
 
 def prompt_box(shown: Sequence[str], titles: Sequence[str]) -> None:
@@ -112,9 +112,9 @@ def tell(asked: Sequence[experiments.Asked]) -> None:
 def _draw_failures(shown: Sequence[str], titles: Sequence[str]) -> None:
     """What went wrong in a branch: it could not start, or its run failed."""
     told: dict[str, str] = dict(st.session_state.get(_FAILED, {}))
-    home = folder.manager().folder
+    store = folder.store()
     for session_id in shown:
-        run = runs.of(home, session_id)
+        run = runs.of(store, session_id)
         if run is not None and run.state == "failed" and run.error:
             told.setdefault(session_id, run.error)
     told = {session_id: error for session_id, error in told.items() if session_id in shown}
@@ -133,12 +133,12 @@ def watch(shown: Sequence[str], titles: Sequence[str], stored: Sequence[int]) ->
 
     ``stored`` is how many messages of each session the page has drawn.
     """
-    home = folder.manager().folder
+    store = folder.store()
     st.markdown("##### Answering now")
     views: list[tuple[Run, int, _Column]] = []
     columns = st.columns(len(shown))
     for column, session_id, letter, title, count in zip(columns, shown, LETTERS, titles, stored, strict=False):
-        run = runs.of(home, session_id)
+        run = runs.of(store, session_id)
         with column, st.container(border=True, key=f"compare_live_{letter}", height="stretch"):
             st.markdown(f"**{letter} · {safe_label(title, 50)}**")
             if run is None or not run.is_live:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import streamlit as st
@@ -27,13 +26,13 @@ from sessions_lib.compare import branch_map
 from sessions_lib.errors import SessionError
 from sessions_lib.export import comparison as compare_export
 from sessions_lib.export.redact import Redaction
+from sessions_lib.messages.content import Message
 from sessions_lib.store.family import relatives
-from sessions_lib.store.folder import scan
-from sessions_lib.store.records import SessionInfo
+from sessions_lib.store.records import Revision, SessionInfo
 
 SLOTS = "abcd"
 MOST_OPTIONS = 500  # sessions a picker offers: the family, then the newest
-Stamp = tuple[str, int, int, bool]
+Stamp = tuple[str, Revision | None, bool]
 
 
 def asked() -> list[str]:
@@ -60,25 +59,20 @@ def note(shown: Sequence[str], **changes: str | None) -> None:
 
 
 def stamps(sessions: Sequence[str]) -> tuple[Stamp, ...]:
-    """What changes when one of ``sessions`` does: size and time of its messages, and whether an answer is running."""
+    """What changes when one of ``sessions`` does: its revision, and whether an answer is running."""
     found = []
-    home = folder.manager().folder
+    store = folder.store()
     for session in sessions:
-        run = runs.of(home, session)
-        try:
-            state = (home / f"{session}{scan.MESSAGES}").stat()
-            found.append((session, state.st_size, state.st_mtime_ns, run is not None and run.is_live))
-        except OSError:
-            found.append((session, 0, 0, False))
+        run = runs.of(store, session)
+        found.append((session, store.revision(session), run is not None and run.is_live))
     return tuple(found)
 
 
 def load(sessions: Sequence[str], order: compare.Order) -> tuple[compare.Comparison, tuple[str, ...]]:
     """The comparison of ``sessions`` as they are now, and what could not be read of them, in sentences."""
     loaded = [folder.current(session) for session in sessions]
-    home = folder.manager().folder
     titles = tuple(session.title for session in loaded)
-    found = _compared(home, stamps(sessions), titles, order)
+    found = _compared(folder.store().name, stamps(sessions), titles, order)
     faults = [
         f"{letter}: {text.count(len(session.report.damaged), 'damaged line')} "
         f"cannot be read and {'are' if len(session.report.damaged) > 1 else 'is'} left out. "
@@ -90,11 +84,9 @@ def load(sessions: Sequence[str], order: compare.Order) -> tuple[compare.Compari
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _compared(
-    home: Path, state: tuple[Stamp, ...], titles: tuple[str, ...], order: compare.Order
-) -> compare.Comparison:
+def _compared(name: str, state: tuple[Stamp, ...], titles: tuple[str, ...], order: compare.Order) -> compare.Comparison:
     sides = []
-    for (session, _, _, is_running), title in zip(state, titles, strict=True):
+    for (session, _, is_running), title in zip(state, titles, strict=True):
         now = folder.current(session)
         sides.append(compare.Branch(session, title, list(now.messages), now.meta, is_running))
     return compare.compare(sides, order=order)
@@ -104,20 +96,20 @@ def family_map(listed: Sequence[SessionInfo], shown: Sequence[str]) -> branch_ma
     """The map of every branch related to one that is ``shown``."""
     by_id, parents = {info.id: info for info in listed}, {info.id: info.parent for info in listed}
     order = dict.fromkeys(one for side in shown for one in relatives(parents, [side]))
-    home = folder.manager().folder
+    name = folder.store().name
     drawn = [
-        _twig(home, info.id, info.title, info.size_bytes, info.parent, info.inherited, stamps([info.id])[0])
+        _twig(name, info.id, info.title, info.parent, info.inherited, stamps([info.id])[0])
         for info in (by_id[one] for one in order)
     ]
     return branch_map.layout(drawn, keep=tuple(shown))
 
 
 @st.cache_resource(max_entries=1024, show_spinner=False)
-def _twig(
-    home: Path, session: str, title: str, size_bytes: int, parent: str | None, inherited: int, stamp: Stamp
-) -> branch_map.Branch:
-    said = scan.read(home, session).messages
-    return branch_map.branch(session, title, said, parent=parent, inherited=inherited, is_running=stamp[3])
+def _twig(name: str, session: str, title: str, parent: str | None, inherited: int, stamp: Stamp) -> branch_map.Branch:
+    said: Sequence[Message] = ()
+    with suppress(SessionError):  # deleted meanwhile
+        said = folder.manager().open(session).messages
+    return branch_map.branch(session, title, said, parent=parent, inherited=inherited, is_running=stamp[2])
 
 
 def pickers(listed: Sequence[SessionInfo], shown: Sequence[str]) -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import tzinfo
-from itertools import islice
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -19,8 +17,6 @@ from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text
 from sessions_lib.messages import content
-from sessions_lib.store import checks
-from sessions_lib.store.folder import jsonl, locks
 from sessions_lib.store.records import SessionInfo
 from sessions_lib.text import visible
 
@@ -73,7 +69,7 @@ def _head(info: SessionInfo, where: tzinfo) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for tag in info.tags:
             st.badge(safe_label(tag, 40), color=table.badge_color(tag))
-        for state in table.states(info, folder.manager().folder):
+        for state in table.states(info):
             st.badge(state, color="green" if state == "running" else "red", icon=":material/flag:")
         st.caption(f"{safe_label(info.id)} · last message {moments.both(info.last_active, where)}")
     is_parent_here = bool(info.parent and found.infos([info.parent]))
@@ -135,10 +131,10 @@ def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> No
 
 
 def _report(info: SessionInfo, where: tzinfo) -> None:
-    place = folder.manager().folder
-    if (holder := locks.holder(place, info.id)) is not None:
+    store = folder.store()
+    if (holder := store.holder(info.id)) is not None:
         st.caption(f"Being written at this moment{f' since {holder.since}' if holder.since else ''}.")
-    faults = checks.check(place, info.id)
+    faults = store.faults(info.id)
     if not faults:
         st.success("Nothing is wrong with its files.", icon=":material/check_circle:")
         return
@@ -168,16 +164,13 @@ def _report(info: SessionInfo, where: tzinfo) -> None:
 
 def _repair(session_id: str) -> None:
     with acting.told_as_flash():
-        mended = checks.repair(folder.manager().folder, session_id, write=True)
+        mended = folder.store().repair(session_id)
         acting.tell(f"{len(mended)} faults repaired. The originals are in the trash.")
 
 
 def _raw(info: SessionInfo, where: tzinfo) -> None:
-    path = folder.manager().folder / f"{info.id}.jsonl"
-    try:
-        total = count_lines(path)
-    except FileNotFoundError:
-        total = 0
+    store = folder.store()
+    total = store.line_count(info.id)
     if not total:
         st.caption("No lines yet: the file is written with the first message.")
         return
@@ -190,34 +183,16 @@ def _raw(info: SessionInfo, where: tzinfo) -> None:
         if pages > 1:
             key = f"sessions_raw_page_{number}"
             st.pagination(pages, default=number, key=key, on_change=_raw_page_chosen, args=(key,))
-    for line, written, is_cut in raw_lines(path, (number - 1) * LINES + 1, LINES):
+    start = (number - 1) * LINES + 1
+    for line, written in store.lines(info.id, range(start, start + LINES)).items():
         with st.container(horizontal=True, gap="small"):
             st.caption(str(line), width=44)
-            st.code(visible(written) + (" …" if is_cut else ""), language=None, wrap_lines=True)
+            cut = written[:_LONGEST_LINE].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            st.code(visible(cut) + (" …" if len(written) > _LONGEST_LINE else ""), language=None, wrap_lines=True)
 
 
 def _raw_page_chosen(key: str) -> None:
     st.query_params["line"] = str((st.session_state[key] - 1) * LINES + 1)
-
-
-def count_lines(path: Path) -> int:
-    """How many lines the file has, the unfinished last one included."""
-    count, last = 0, b"\n"
-    with path.open("rb") as file:
-        while block := file.read(jsonl.BLOCK):
-            count, last = count + block.count(b"\n"), block[-1:]
-    return count + (last != b"\n")
-
-
-def raw_lines(path: Path, first: int, count: int) -> list[tuple[int, str, bool]]:
-    """``count`` lines from line ``first`` on as (number, text, was it cut); what is no UTF-8 shows as U+FFFD."""
-    with path.open("rb") as file:
-        found = list(islice(file, first - 1, first - 1 + count))
-    shown = [line.rstrip(b"\n") for line in found]
-    return [
-        (first + place, line[:_LONGEST_LINE].decode("utf-8", "replace"), len(line) > _LONGEST_LINE)
-        for place, line in enumerate(shown)
-    ]
 
 
 def _export(info: SessionInfo, where: tzinfo) -> None:

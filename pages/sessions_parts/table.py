@@ -17,11 +17,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.shared import moments
+from pages.shared import folder, moments
 from pages.shared.found import Row
 from sessions_lib import text
 from sessions_lib.store import records
-from sessions_lib.store.folder import locks
 from sessions_lib.store.records import SessionInfo
 from sessions_lib.text import visible
 
@@ -59,10 +58,10 @@ def _number(tag: str) -> int:
     return int.from_bytes(hashlib.sha256(tag.casefold().encode()).digest()[:4])
 
 
-def states(info: SessionInfo, folder: Any) -> list[str]:
+def states(info: SessionInfo) -> list[str]:
     """What is to be known about a session before it is opened: won, running, unreadable, damaged, unanswered."""
     found = ["won"] if records.verdict(info.meta) == "won" else []
-    if locks.holder(folder, info.id) is not None:
+    if folder.store().holder(info.id) is not None:
         found.append("running")
     if info.fault:
         found.append("unreadable")
@@ -94,7 +93,7 @@ def tokens(info: SessionInfo) -> str:
     return text.tokens(info.own_tokens.total, inherited, is_partial=info.own_tokens.is_partial)
 
 
-def frame_of(rows: Sequence[Row], where: tzinfo, folder: Any) -> pd.DataFrame:
+def frame_of(rows: Sequence[Row], where: tzinfo) -> pd.DataFrame:
     """The rows as the table shows them."""
     infos = [row.info for row in rows]
     return pd.DataFrame(
@@ -107,7 +106,7 @@ def frame_of(rows: Sequence[Row], where: tzinfo, folder: Any) -> pd.DataFrame:
             "inherited": pd.array([inherited_tokens(info) for info in infos], dtype="Int64"),
             "model": [_models(info.models) for info in infos],
             "last": [moments.both(info.last_active, where) for info in infos],
-            "state": [states(info, folder) for info in infos],
+            "state": [states(info) for info in infos],
         }
     )
 
@@ -173,11 +172,11 @@ def opened() -> str | None:
     return found
 
 
-def draw(rows: Sequence[Row], where: tzinfo, folder: Any) -> list[str]:
+def draw(rows: Sequence[Row], where: tzinfo) -> list[str]:
     """Draw the table and return the ids of the selected sessions."""
     ids = [row.info.id for row in rows]
     key = "sessions_table_" + hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12]
-    frame = frame_of(rows, where, folder)
+    frame = frame_of(rows, where)
     event: Any = st.dataframe(
         frame,
         key=key,

@@ -8,27 +8,34 @@ Does not write.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import streamlit as st
 
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import names
 from sessions_lib.errors import SessionError
-from sessions_lib.store.folder import metadata
 from sessions_lib.store.manager import SessionManager
-from sessions_lib.store.records import Metadata
 from sessions_lib.store.session import Session
+from sessions_lib.store.store import SessionStore
 
 
 def manager() -> SessionManager:
     """The manager of the folder the environment names."""
     return SessionManager()
+
+
+def store() -> SessionStore:
+    """Where the sessions are kept, open for the process."""
+    found = manager().store
+    return _kept_open(found.name, found)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _kept_open(name: str, _store: SessionStore) -> SessionStore:
+    return _store
 
 
 @contextmanager
@@ -42,17 +49,7 @@ def errors_told() -> Iterator[None]:
 
 def why_read_only(session_id: str | None) -> str:
     """Why nothing can be written here now, in one sentence with what to do; empty if it can. Not escaped."""
-    home = manager().folder
-    if not home.is_dir():
-        return ""  # it is made when the first session is
-    paths = [home] if session_id is None else [home, home / f"{session_id}.jsonl"]
-    for path in paths:
-        if path.exists() and not os.access(path, os.W_OK):
-            return f"Read only: {path} cannot be written. Fix its permissions, then reload."
-    disk = os.statvfs(home)
-    if disk.f_flag & os.ST_RDONLY:
-        return f"Read only: {home} is on a disk that is mounted read-only."
-    return f"Read only: the disk of {home} is full. Free space, then reload." if disk.f_bavail == 0 else ""
+    return store().why_read_only(session_id)
 
 
 @dataclass
@@ -62,8 +59,8 @@ class _Kept:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _kept(folder: Path, session_id: str) -> _Kept:
-    session = Session.open(folder, session_id)
+def _kept(name: str, session_id: str, _store: SessionStore) -> _Kept:
+    session = Session.open(_store, session_id)
     _ = session.messages
     return _Kept(session)
 
@@ -73,13 +70,13 @@ def current(session_id: str) -> Session:
 
     Shared by all visitors of the process: read it, and open another (``manager().open``) to write or to hold it.
     """
-    folder = manager().folder
-    kept = _kept(folder, session_id)
+    kept_in = store()
+    kept = _kept(kept_in.name, session_id, kept_in)
     try:
         with kept.mutex:
             kept.session.refresh()
     except SessionError:
-        _kept.clear(folder, session_id)
+        _kept.clear(kept_in.name, session_id, kept_in)
         raise
     return kept.session
 
@@ -95,57 +92,11 @@ class Child:
     title: str | None
 
 
-@dataclass
-class _Metas:
-    """The metadata of every session of a folder, each read again only when its file changed."""
-
-    folder_changed_ns: int = -1
-    stamps: dict[str, tuple[int, int]] = field(default_factory=dict)
-    metas: dict[str, Metadata] = field(default_factory=dict)
-    mutex: threading.Lock = field(default_factory=threading.Lock)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _metas_of(folder: Path) -> _Metas:
-    return _Metas()
-
-
-def _metas() -> dict[str, Metadata]:
-    folder = manager().folder
-    known = _metas_of(folder)
-    with known.mutex:
-        try:
-            # Metadata is replaced by a rename, which changes the time of the folder.
-            changed_ns = folder.stat().st_mtime_ns
-        except OSError:
-            return {}
-        if changed_ns != known.folder_changed_ns:
-            _read_changed(folder, known)
-            known.folder_changed_ns = changed_ns
-        return dict(known.metas)
-
-
-def _read_changed(folder: Path, known: _Metas) -> None:
-    found: dict[str, tuple[int, int]] = {}
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            session = entry.name.removesuffix(metadata.SUFFIX)
-            if session != entry.name and names.is_id(session):
-                state = entry.stat(follow_symlinks=False)
-                found[session] = (state.st_mtime_ns, state.st_ino)
-    for session in known.metas.keys() - found.keys():
-        del known.metas[session]
-    for session, stamp in found.items():
-        if known.stamps.get(session) != stamp:
-            known.metas[session] = metadata.read(folder / f"{session}{metadata.SUFFIX}")
-    known.stamps = found
-
-
 def children(session_id: str) -> list[Child]:
     """The sessions forked from ``session_id``, by where they part, then oldest first."""
     found = [
         Child(session, session_id, meta.inherited, str(meta.created or ""), meta.title)
-        for session, meta in _metas().items()
+        for session, meta in store().metas().items()
         if meta.parent == session_id
     ]
     return sorted(found, key=lambda child: (child.at, child.created, child.id))
@@ -153,13 +104,13 @@ def children(session_id: str) -> list[Child]:
 
 def known_tags() -> list[str]:
     """Every tag in use in the folder, in alphabetical order, for suggestions."""
-    found = {tag.casefold(): tag for meta in _metas().values() for tag in meta.tags}
+    found = {tag.casefold(): tag for meta in store().metas().values() for tag in meta.tags}
     return sorted(found.values(), key=str.casefold)
 
 
 def title_of(session_id: str) -> str:
     """The title of a session for a label; its id if it cannot be read. Not escaped."""
-    meta = _metas().get(session_id)
+    meta = store().metas().get(session_id)
     if meta is not None and meta.title:
         return meta.title
     try:

@@ -5,23 +5,20 @@ Asks the folder's catalog, which compares itself with the files at each question
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shared import filters, reading
+from pages.shared import filters, folder, reading
 from pages.shared.filters import Filters
 from pages.shared.known import catalog as catalog
 from pages.shared.known import once
 from sessions_lib.query import Query
 from sessions_lib.store.family import family_of
-from sessions_lib.store.folder.index.catalog import Catalog
-from sessions_lib.store.folder.index.rows import INFO, info_of
-from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.records import Hit, SessionInfo
+from sessions_lib.store.store import SessionCatalog
 
 # What the choice says → its label, the order of the catalog, and whether it starts with the largest.
 ORDERS = {
@@ -64,11 +61,11 @@ def at_one_moment() -> Iterator[None]:
         if todo > reading.MANY:
             place.progress(done / todo, f"Reading {todo:,} sessions: {done:,} done")
 
-    kept = catalog()
+    kept = folder.store()
     reading.begin(kept)
     with bar:
-        reading.bar(kept.folder)
-    with kept.at_one_moment(shown):
+        reading.bar(kept.name)
+    with kept.catalog.at_one_moment(shown):
         place.empty()
         reading.index(kept)
         yield
@@ -86,19 +83,20 @@ def find(chosen: Filters, order: str, page: int, size: int) -> Found:
 
 def hits(chosen: Filters, limit: int | None = None) -> Sequence[Hit]:
     """Where the search is found in the sessions that the filters leave, newest first, at most ``limit``."""
-    share = reading.indexing(catalog().folder)
+    share = reading.indexing(folder.store().name)
     if share is None:
-        return once(Catalog.search, chosen.asked, limit)
+        return once(_search, chosen.asked, limit)
     with st.spinner(f"{share:.0%} of the texts are indexed. The others are read from their files, which takes longer."):
         return catalog().search(chosen.asked, limit)
 
 
+def _search(asked: SessionCatalog, query: Query, limit: int | None) -> list[Hit]:
+    return asked.search(query, limit)
+
+
 def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:
     """The rows of the sessions ``ids`` that are there, in this order."""
-    wanted = f"SELECT {INFO} FROM sessions s WHERE s.id IN (SELECT value FROM json_each(?))"
-    rows = catalog().ask(lambda db: db.execute(wanted, (json.dumps(list(ids)),)).fetchall())
-    found = {info.id: info for info in map(info_of, rows)}
-    return {session: found[session] for session in ids if session in found}
+    return catalog().infos(ids)
 
 
 def lineage() -> dict[str, tuple[str, int]]:
@@ -106,10 +104,8 @@ def lineage() -> dict[str, tuple[str, int]]:
     return once(_lineage)
 
 
-def _lineage(asked: Catalog) -> dict[str, tuple[str, int]]:
-    wanted = "SELECT id, parent, inherited FROM sessions WHERE parent IS NOT NULL"
-    rows = asked.ask(lambda db: db.execute(wanted).fetchall())
-    return {session: (parent, inherited) for session, parent, inherited in rows}
+def _lineage(asked: SessionCatalog) -> dict[str, tuple[str, int]]:
+    return asked.lineage()
 
 
 def family(session: str) -> list[SessionInfo]:
@@ -130,7 +126,11 @@ def family(session: str) -> list[SessionInfo]:
 
 def ids(chosen: Filters) -> Sequence[str]:
     """The ids of all sessions that the filters leave, newest first."""
-    return once(Catalog.ids, chosen.asked)
+    return once(_ids, chosen.asked)
+
+
+def _ids(asked: SessionCatalog, query: Query) -> Sequence[str]:
+    return asked.ids(query)
 
 
 def of_the_demo() -> Sequence[str]:
@@ -138,21 +138,21 @@ def of_the_demo() -> Sequence[str]:
     return once(_of_the_demo)
 
 
-def _of_the_demo(asked: Catalog) -> Sequence[str]:
-    return SessionManager(asked.folder).marked("demo")
+def _of_the_demo(asked: SessionCatalog) -> Sequence[str]:
+    return folder.manager().marked("demo")
 
 
 def damaged() -> Sequence[str]:
     """The ids of the sessions that could not be read whole."""
-    return once(Catalog.ids, Query(has_damage=True))
+    return once(_ids, Query(has_damage=True))
 
 
 def total() -> int:
-    """How many sessions the folder has."""
+    """How many sessions there are."""
     return once(_count)
 
 
-def _count(asked: Catalog) -> int:
+def _count(asked: SessionCatalog) -> int:
     return asked.page(Query(), limit=0).total
 
 
@@ -167,15 +167,18 @@ def without_each(chosen: Filters) -> list[tuple[str, Filters, int]]:
 
 
 def tags_in_use() -> list[str]:
-    """Every tag of the folder, the most used first."""
-    return list(once(Catalog.tags))
+    """Every tag in use, the most used first."""
+    return once(_tags)
+
+
+def _tags(asked: SessionCatalog) -> list[str]:
+    return list(asked.tags())
 
 
 def models_in_use() -> list[str]:
-    """Every model of the folder, sorted."""
+    """Every model in use, sorted."""
     return once(_models)
 
 
-def _models(asked: Catalog) -> list[str]:
-    wanted = "SELECT DISTINCT spelled FROM names WHERE kind='model'"
-    return sorted(name for (name,) in asked.ask(lambda db: db.execute(wanted).fetchall()))
+def _models(asked: SessionCatalog) -> list[str]:
+    return asked.models()

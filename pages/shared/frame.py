@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.shared import known, reading
+from pages.shared import folder, reading
 from sessions_lib.errors import SessionError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def frame(title: str | None = None, *, width: Literal["reading", "home", "page"]
     if title:
         st.set_page_config(page_title=f"{title} · Forkbook")
     with contextlib.suppress(SessionError):  # the page itself says what is wrong with the folder
-        reading.begin(known.catalog())
+        reading.begin(folder.store())
     st.logo(str(PARTS / "mark.svg"), size="medium")
     st.html(PARTS / "style.css")
     st.html(f"<style>:root {{ --fb-width: {_WIDTHS[width]}; }}</style>")

@@ -18,7 +18,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shared import visitor
-from pages.shared.folder import manager
+from pages.shared.folder import store
 from sessions_lib import text
 from sessions_lib.agent import demo_world, providers, tools
 from sessions_lib.agent.providers import Endpoint
@@ -59,7 +59,7 @@ def run_settings(meta: Mapping[str, Any]) -> Settings:
     where = endpoint(settings)
     temperature, system = settings.get("temperature"), settings.get("system")
     return Settings(
-        folder=manager().folder,
+        store=store(),
         model=_text(settings.get("model")),
         base_url=_text(settings.get("base_url")),
         api_key=key_for(where.base_url),

@@ -13,12 +13,11 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import streamlit as st
 
 from sessions_lib.errors import SessionError
-from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.store import SessionStore
 
 MANY = 300  # sessions that a page reads by itself, in well under two seconds
 _FIRST_S = 0.8  # a page waits for the first sessions, so that it need not be drawn twice
@@ -41,56 +40,56 @@ class Reading:
         return f"Reading {self.todo:,} sessions: {self.done:,} done. What you see is of these, and fills up by itself."
 
 
-_running: dict[Path, Reading] = {}
-_looked_at: dict[Path, float] = {}
+_running: dict[str, Reading] = {}
+_looked_at: dict[str, float] = {}
 _lock = threading.Lock()
 
 
-def of(path: Path) -> Reading | None:
-    """What is being read of the folder at this moment."""
-    found = _running.get(path)
+def of(name: str) -> Reading | None:
+    """What is being read of the store ``name`` at this moment."""
+    found = _running.get(name)
     return None if found is None or found.is_read else found
 
 
-def indexing(path: Path) -> float | None:
+def indexing(name: str) -> float | None:
     """How much of the texts is indexed, from 0 to 1; ``None`` if nothing is being indexed."""
-    found = _running.get(path)
+    found = _running.get(name)
     return None if found is None else found.indexed
 
 
-def begin(catalog: Catalog) -> None:
+def begin(store: SessionStore) -> None:
     """Start to read the folder in a thread if there is much to read."""
-    path = catalog.folder
-    if path in _running or time.monotonic() < _looked_at.get(path, 0.0):
+    name, catalog = store.name, store.catalog
+    if name in _running or time.monotonic() < _looked_at.get(name, 0.0):
         return
     catalog.watch()
     waiting = catalog.waiting()
-    _looked_at[path] = time.monotonic() + _AGAIN_S
-    if waiting > MANY and not catalog.is_in_memory and (made := _start(catalog, waiting)):
+    _looked_at[name] = time.monotonic() + _AGAIN_S
+    if waiting > MANY and not catalog.is_in_memory and (made := _start(store, waiting)):
         made.some.wait(_FIRST_S)
 
 
-def index(catalog: Catalog) -> None:
+def index(store: SessionStore) -> None:
     """Start to index the texts in a thread if any are not."""
-    if catalog.folder not in _running and catalog.unindexed_bytes():
-        _start(catalog, 0)
+    if store.name not in _running and store.catalog.unindexed_bytes():
+        _start(store, 0)
 
 
-def _start(catalog: Catalog, waiting: int) -> Reading | None:
+def _start(store: SessionStore, waiting: int) -> Reading | None:
     # The catalog's lock is never asked for under this module's, which a page may want while it has the catalog's.
     behind = ExitStack()
     if waiting:
-        behind.enter_context(catalog.as_known())
+        behind.enter_context(store.catalog.as_known())
     with _lock:
-        if catalog.folder not in _running:
-            made = _running[catalog.folder] = Reading(waiting, is_read=not waiting)
-            threading.Thread(target=_read, args=(made, catalog, behind), name="reading", daemon=True).start()
+        if store.name not in _running:
+            made = _running[store.name] = Reading(waiting, is_read=not waiting)
+            threading.Thread(target=_read, args=(made, store, behind), name="reading", daemon=True).start()
             return made
     behind.close()
     return None
 
 
-def _read(reading: Reading, catalog: Catalog, behind: ExitStack) -> None:
+def _read(reading: Reading, store: SessionStore, behind: ExitStack) -> None:
     def counted(done: int, todo: int) -> None:
         reading.done, reading.todo = done, todo
         reading.some.set()
@@ -101,30 +100,27 @@ def _read(reading: Reading, catalog: Catalog, behind: ExitStack) -> None:
     try:
         with behind:
             if reading.todo:
-                # One of its own, so that the pages' catalog is free to answer.
-                reader = Catalog(catalog.folder)
-                reader.refresh(counted)
-                reader.close()
+                store.catalog.catch_up(counted)
         reading.is_read = True
-        catalog.index(on_progress=indexed)
+        store.catalog.index(on_progress=indexed)
     except (SessionError, OSError):
         pass  # the next page that asks reads by itself, and says what is wrong
     finally:
         reading.is_read = True
         reading.some.set()
-        del _running[catalog.folder]
+        del _running[store.name]
 
 
-def bar(path: Path) -> None:
+def bar(name: str) -> None:
     """The bar of the reading that goes on, if one does; it moves, and goes, by itself."""
-    if of(path) is not None:
+    if of(name) is not None:
         with st.container(key="reading"):
-            _moving(path)
+            _moving(name)
 
 
 @st.fragment(run_every=1.0)
-def _moving(path: Path) -> None:
-    reading = of(path)
+def _moving(name: str) -> None:
+    reading = of(name)
     if reading is None:
         st.rerun()
     st.progress(min(1.0, reading.done / max(1, reading.todo)), reading.said)

@@ -46,9 +46,9 @@ from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.request import LONGEST_RESULT, TAIL, left_out_of, user_first
 from sessions_lib.messages.tool_calls import Call
-from sessions_lib.store.folder.locks import Lock
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
+from sessions_lib.store.store import Hold
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -178,7 +178,7 @@ class Agent:
                 answer = event.answer
         return answer
 
-    def begin(self, prompt: str | None) -> Lock:
+    def begin(self, prompt: str | None) -> Hold:
         """Take the session's lock, write what is missing, store ``prompt``; the lock is the caller's to pass on.
 
         What is missing: an error result for each unanswered call of the last assistant message. ``None`` goes on from
@@ -204,7 +204,7 @@ class Agent:
             raise
         return hold
 
-    def stream(self, prompt: str | None, *, hold: Lock | None = None, stop: Stop | None = None) -> Events:
+    def stream(self, prompt: str | None, *, hold: Hold | None = None, stop: Stop | None = None) -> Events:
         """Answer ``prompt`` (``None``: the one stored last) and yield what happens, each event after it is stored.
 
         ``hold`` is what ``begin`` returned, if it was called before; closing the iterator, from any thread, releases

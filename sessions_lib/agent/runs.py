@@ -24,7 +24,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 from sessions_lib import times
@@ -45,8 +44,8 @@ from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import Holder, SessionError, SessionLocked
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Call
-from sessions_lib.store.folder.locks import Lock
-from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.session import Session
+from sessions_lib.store.store import Hold, SessionStore
 
 KEPT = 50  # finished runs a process remembers
 UPDATES_PER_S = 12
@@ -59,7 +58,7 @@ State = Literal["running", "done", "stopped", "failed"]
 class Settings:
     """How a run answers: what a visitor chooses of an ``Agent``. ``tools=None``: none, but the demo's own."""
 
-    folder: Path
+    store: SessionStore
     model: str | None = None
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
@@ -71,7 +70,7 @@ class Settings:
     def agent(self, session_id: str) -> Agent:
         """An agent with these settings on an existing session; ``SessionNotFound`` if there is none."""
         return Agent(
-            session=SessionManager(self.folder).open(session_id),
+            session=Session.open(self.store, session_id),
             model=self.model,
             base_url=self.base_url,
             api_key=self.api_key,
@@ -124,9 +123,9 @@ class Snapshot:
 class Run:
     """One prompt being answered. Every property may be read from any thread."""
 
-    def __init__(self, session_id: str, folder: Path, stored: int) -> None:
+    def __init__(self, session_id: str, store: str, stored: int) -> None:
         """A run that has not begun; ``start`` makes them."""
-        self.session_id, self.folder, self.since = session_id, folder, times.now()
+        self.session_id, self.store, self.since = session_id, store, times.now()
         self.answer = ""  # the whole answer, once done or stopped
         self._changed = threading.Condition()
         self._ended = threading.Event()
@@ -210,7 +209,7 @@ class Run:
 
     # ------------------------------------------------------------ its thread
 
-    def _answer(self, agent: Agent, hold: Lock) -> None:
+    def _answer(self, agent: Agent, hold: Hold) -> None:
         ended: tuple[State, str | None] = (
             "failed",
             "The run ended unexpectedly; the server's log says why. Ask again.",
@@ -274,14 +273,14 @@ def start(session_id: str, prompt: str | None, settings: Settings) -> Run:
     ``SessionLocked`` if this session is being answered already, here or by another process; then, and with any other
     error, nothing was stored.
     """
-    key = _key(settings.folder, session_id)
+    key = settings.store.name, session_id
     with _registry:
         live = _runs.get(key)
     if live is not None and live.is_live:
         raise SessionLocked(session_id, Holder(os.getpid(), socket.gethostname(), live.since))
     agent = settings.agent(session_id)
     hold = agent.begin(prompt)
-    run = Run(session_id, Path(key[0]), len(agent.session.messages))
+    run = Run(session_id, settings.store.name, len(agent.session.messages))
     try:
         thread = threading.Thread(target=run._answer, args=(agent, hold), name=f"run {session_id}", daemon=True)
         with _registry:
@@ -297,21 +296,16 @@ def start(session_id: str, prompt: str | None, settings: Settings) -> Run:
     return run
 
 
-def of(folder: str | Path, session_id: str) -> Run | None:
+def of(store: SessionStore, session_id: str) -> Run | None:
     """The run of a session that this process is answering, or answered last; ``None`` if it knows of none."""
     with _registry:
-        return _runs.get(_key(folder, session_id))
+        return _runs.get((store.name, session_id))
 
 
-def live(folder: str | Path) -> list[Run]:
-    """The runs of ``folder`` that are being answered now, oldest first."""
-    wanted = _key(folder, "")[0]
+def live(store: SessionStore) -> list[Run]:
+    """The runs of ``store`` that are being answered now, oldest first."""
     with _registry:
-        return [run for (where, _), run in _runs.items() if where == wanted and run.is_live]
-
-
-def _key(folder: str | Path, session_id: str) -> tuple[str, str]:
-    return os.path.realpath(Path(folder).expanduser()), session_id
+        return [run for (where, _), run in _runs.items() if where == store.name and run.is_live]
 
 
 def _forget() -> None:

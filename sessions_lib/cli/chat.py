@@ -67,7 +67,7 @@ def chat(
         raise typer.BadParameter("Give the session once: as an argument or with --session.")
     name = named if session is None else session
     chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
-    talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder))
+    talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder), is_new=name is None)
     talk.greet()
     if once is not None:
         talk.answer_once(once)
@@ -89,12 +89,8 @@ def _agent(folder: str | None, name: str | None, tools: str | None, **chosen: An
 class _Talk:
     """A conversation in a terminal or a pipe: which agent it is with now."""
 
-    def __init__(self, agent: Agent, found: SessionManager) -> None:
-        self.agent, self._manager = agent, found
-
-    @property
-    def _is_new(self) -> bool:
-        return self.agent.session.path is None
+    def __init__(self, agent: Agent, found: SessionManager, *, is_new: bool) -> None:
+        self.agent, self._manager, self._is_new = agent, found, is_new
 
     @property
     def _is_waiting(self) -> bool:
@@ -152,6 +148,7 @@ class _Talk:
         """
         if self._is_new and prompt and prompt.strip():
             self.agent.session = self._manager.create(**self.agent.settings)  # it goes on as it began
+            self._is_new = False
         try:
             hold = self.agent.begin(prompt)
         except SessionLocked as error:

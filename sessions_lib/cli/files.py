@@ -20,8 +20,8 @@ from sessions_lib.errors import SessionError, StorageError
 
 if TYPE_CHECKING:
     from sessions_lib.export.redact import Redaction
-    from sessions_lib.store.checks import Fault
     from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.records import Fault
     from sessions_lib.store.session import Session
 
 SHARED = ("markdown", "html")
@@ -169,14 +169,11 @@ def check(
 
     Example: forkbook check quest-1
     """
-    from sessions_lib.store import checks
-    from sessions_lib.store.folder import scan
-
     found = options.manager(folder)
     chosen = [found.resolve(name) for name in sessions or ()]
     if all_sessions or not chosen:
-        chosen = scan.session_ids(found.folder)
-    faults = [fault for one in printing.progress(chosen, "Checking") for fault in checks.check(found.folder, one)]
+        chosen = sorted(found.store.ids())
+    faults = [fault for one in printing.progress(chosen, "Checking") for fault in found.store.faults(one)]
     _print_faults(faults, json)
     if faults:
         first = next((fault.session for fault in faults if fault.can_be_repaired), None)
@@ -197,11 +194,10 @@ def repair(
 
     Example: forkbook repair quest-1 --write
     """
-    from sessions_lib.store import checks
-
     found = options.manager(folder)
     chosen = found.resolve(session)
-    faults = checks.repair(found.folder, chosen, write=write)
+    store = found.store
+    faults = store.repair(chosen) if write else [one for one in store.faults(chosen) if one.can_be_repaired]
     _print_faults(faults, json)
     if not faults:
         printing.talk("There is nothing to repair.")
@@ -234,8 +230,10 @@ def index(folder: Folder = None) -> None:
     found = options.manager(folder)
     with printing.bar(100, "Indexing") as drawn:
         found.catalog.index(on_progress=lambda done, todo: drawn.update(100 * done // todo - drawn.pos))
-    if found.catalog.is_in_memory and found.folder.is_dir():
+    if found.catalog.is_in_memory and found.store.ids():
         raise SessionError(
-            f"{found.folder}: no index can be kept here; searches read the files. Check the folder's permissions."
+            f"{found.store.where}: no index can be kept here; searches read the files. Check the folder's permissions."
         )
-    printing.talk(f"{printing.count(len(found.catalog.ids(parse(''))), 'session')} in {found.folder} can be searched.")
+    printing.talk(
+        f"{printing.count(len(found.catalog.ids(parse(''))), 'session')} in {found.store.where} can be searched."
+    )

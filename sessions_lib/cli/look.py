@@ -55,7 +55,7 @@ def list_sessions(
     elif rows:
         _print_sessions(rows)
     filtered = bool(tag or date)
-    printing.talk(f"{printing.count(len(rows), 'session')} in {found.folder}{' (filtered)' if filtered else ''}")
+    printing.talk(f"{printing.count(len(rows), 'session')} in {found.store.where}{' (filtered)' if filtered else ''}")
     if not rows and not filtered:
         printing.talk("Start one: forkbook chat. Or load the demo: forkbook demo")
 
@@ -109,7 +109,7 @@ def _list_trash(found: SessionManager, json: bool) -> None:
             cut=(1, 0),
             right=(4,),
         )
-    printing.talk(f"{printing.count(len(entries), 'entry', 'entries')} in the trash of {found.folder}")
+    printing.talk(f"{printing.count(len(entries), 'entry', 'entries')} in the trash of {found.store.where}")
 
 
 def show(
@@ -175,12 +175,10 @@ def _print_message(index: int, message: Message, turn: int) -> None:
 def reported(session: Session) -> list[str]:
     """What reading the session found, each in a sentence with what to do; usually nothing."""
     report = session.report
-    found = [
-        f"{session.id}.jsonl:{damage.line}: {damage.reason} (the line stays in the file)" for damage in report.damaged
-    ]
+    found = [f"{report.where}:{damage.line}: {damage.reason} (the line stays in the file)" for damage in report.damaged]
     found += [f"Unanswered: {call.name or 'a tool call'}; its outcome is unknown" for call in report.unanswered]
     if report.metadata:
-        found.append(f"{session.id}.meta.json {report.metadata}; title and tags are unknown")
+        found.append(f"{report.metadata_where} {report.metadata}; title and tags are unknown")
     return [*found, f"See: forkbook check {session.id}"] if found else []
 
 

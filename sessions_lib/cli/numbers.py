@@ -72,8 +72,9 @@ def stats(
     asked = parse(" ".join(query or ()))
     wanted = [by] if by else [] if json else ["tag", "model", "tool"]
     with options.indexed(folder) as found:
-        figures = numbers.figures(found.catalog, asked)
-        tables = [rows(getattr(numbers, BY[one])(found.catalog, asked)) for one in wanted]
+        catalog: Any = found.catalog
+        figures = numbers.figures(catalog, asked)
+        tables = [rows(getattr(numbers, BY[one])(catalog, asked)) for one in wanted]
     for note in asked.notes:
         printing.talk(note)
     if json and by is None:

@@ -43,7 +43,9 @@ def manager(folder: str | None) -> SessionManager:
 
     if folder is not None and not folder.strip():
         raise SessionError("--dir names no folder; nothing was done. Leave it out for the default folder.")
-    return SessionManager(path(folder) if folder else None)
+    from sessions_lib.store.store import is_address
+
+    return SessionManager(folder if not folder or is_address(folder) else path(folder))
 
 
 @contextmanager

@@ -22,8 +22,6 @@ from sessions_lib.agent.providers import DEMO_MODEL
 from sessions_lib.demo.samples import LARGE, Sample, Turn, named, samples
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import disk, locks
-from sessions_lib.store.folder.folder import SUFFIX, ids_in, make_folder
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
 
@@ -46,8 +44,7 @@ def load(manager: SessionManager) -> list[str]:
     An id that a session of yours has is never taken: the demo's gets a number. One load at a time: a second one waits
     for the first to end, and finds its sessions.
     """
-    make_folder(manager.folder)
-    with locks.Lock(locks.lock_path(manager.folder, "", ".demo"), "demo", _WAIT_S):
+    with manager.store.alone("demo", _WAIT_S):
         if is_loaded(manager):
             return []
         now = datetime.now(UTC).replace(microsecond=0)
@@ -63,13 +60,17 @@ def remove(manager: SessionManager) -> list[str]:
     return found
 
 
+def _free_id(manager: SessionManager, wanted: str) -> str:
+    return names.unique_id(wanted, {session.lower() for session in manager.store.ids()})
+
+
 def _new(manager: SessionManager, wanted: str, created: datetime, title: str | None, tags: Sequence[str]) -> Session:
-    session_id = names.unique_id(wanted, ids_in(manager.folder, lower=True))
+    session_id = _free_id(manager, wanted)
     return manager.create(title, tags, session_id, created=times.iso(created), **MARK)
 
 
 def _fork(manager: SessionManager, parent: Session, wanted: str, at: int | None, title: str) -> Session:
-    session = parent.fork(names.unique_id(wanted, ids_in(manager.folder, lower=True)), at, title)
+    session = parent.fork(_free_id(manager, wanted), at, title)
     session.update_meta(MARK)
     return session
 
@@ -195,9 +196,8 @@ def _damaged(manager: SessionManager, now: datetime) -> Session:
     asked = _at(later, {"role": "user", "content": "Start it again, it hangs."})
     called: Message = {"role": "assistant", "content": None, "tool_calls": [call], "finish_reason": "tool_calls"}
     whole = [*opening, asked, _at(later, {**called, "model": LARGE})]
-    lines = [encoding.encode(message) for message in whole]
+    lines = [encoding.encode(message).decode() for message in whole]
     lines.insert(2, lines[1][:60])  # the power went in the middle of a write, and somebody wrote on
-    torn = b'{"role":"tool","tool_call_id":"call_1","content":"copied 41 of 9'
-    assert session.path is not None
-    disk.write_new(session.path, b"".join(line + b"\n" for line in lines) + torn)
-    return Session.open(manager.folder, session.path.name.removesuffix(SUFFIX))
+    torn = '{"role":"tool","tool_call_id":"call_1","content":"copied 41 of 9'
+    manager.store.put_lines(session.id, [*lines, torn])
+    return manager.open(session.id)

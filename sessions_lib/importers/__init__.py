@@ -29,9 +29,8 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from sessions_lib.errors import ImportRefused, SessionError, StorageError
+from sessions_lib.errors import ImportRefused, SessionError, SessionLocked, StorageError
 from sessions_lib.importers import astorlm, pi
-from sessions_lib.importers.adding.batch import alone
 from sessions_lib.importers.adding.store import Store
 from sessions_lib.importers.adding.writing import Outcome, put
 from sessions_lib.importers.chat import reader as chat
@@ -47,6 +46,7 @@ from sessions_lib.importers.source import Records, Source, load
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.store import Hold
 
 __all__ = [
     "FORMATS",
@@ -77,6 +77,7 @@ _MEDIA = ("image", "audio", "video", "file", "document")  # in the kind of a par
 # Formats that are one kind of lines with different names: forcing one of them on another is no mistake.
 _CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm", *DIALECTS})
 # What a source that is not what it looked like can raise inside a reader; each is told as a refusal of that file.
+_WAIT_S = 2.0
 _MISREAD = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError, OSError, zlib.error)
 
 
@@ -168,7 +169,7 @@ def import_paths(
     disk refuses.
     """
     forced = format_name(format) if format else None
-    with nullcontext() if dry_run else alone(manager.folder):
+    with nullcontext() if dry_run else _alone(manager):
         sources = list(find([Path(path) for path in paths]))
         store = Store(manager, dry_run=dry_run)
         if again:
@@ -180,6 +181,17 @@ def import_paths(
             store.finish()
 
 
+def _alone(manager: SessionManager) -> Hold:
+    """The right to import: of two imports, one would not see what the other makes."""
+    try:
+        return manager.store.alone("import", _WAIT_S)
+    except SessionLocked as error:
+        raise SessionError(
+            f"Another import into {manager.store.where} is running ({error.holder}). Import again when it has ended: "
+            "what it brought is not imported twice."
+        ) from error
+
+
 def _step(
     store: Store, source: Source | Refused, forced: str | None, done: int, total: int, *, again: bool
 ) -> Progress:
@@ -189,7 +201,7 @@ def _step(
         with encoding.without_gc():
             result = _import_one(store, source, forced, again=again)
     except StorageError as error:
-        if error.path == source.label:  # the source could not be read; else nothing more can be written
+        if error.where == str(source.label):  # the source could not be read; else nothing more can be written
             return Progress(done, total, source.label, source.found_in, error=error)
         raise
     except SessionError as error:

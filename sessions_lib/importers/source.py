@@ -22,7 +22,6 @@ import msgspec
 from sessions_lib.errors import ImportRefused, StorageError
 from sessions_lib.importers import zips
 from sessions_lib.messages import clean, content, encoding
-from sessions_lib.store.folder import jsonl
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _BLOCK = 1 << 20
@@ -221,12 +220,12 @@ def _take_lines(records: Records, file: BinaryIO) -> None:
         rest = b"" if block.endswith(b"\n") else file.readline(_MAX_LINE)
         is_too_long = len(rest) == _MAX_LINE and not rest.endswith(b"\n")
         block = block[: block.rfind(b"\n") + 1] if is_too_long else block + rest
-        ends = jsonl.line_ends(block)
+        ends = encoding.line_ends(block)
         try:
             values = _decoder.decode_lines(block)
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
             values = []
-        if set(map(type, values)) == {dict} and jsonl.is_one_a_line(block, ends, len(values)):
+        if set(map(type, values)) == {dict} and encoding.is_one_a_line(block, ends, len(values)):
             records.lines.extend(enumerate(values, number))
         elif block and not _take_each(records, block, number):
             return

@@ -8,7 +8,7 @@ Both go as deep as Python's stack: what is written is nested ``MAX_DEPTH`` level
 however deep a call, can. Deeper JSON of other programs is read on a stack of its own, so that it is always read or
 never.
 
-Does not know lines or files.
+Does not know files.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _encoder = msgspec.json.Encoder()
 _NESTED = (dict, list, tuple)
 MAX_DEPTH = 200
+_OPENS, _CLOSES = b"{}"
 _ESCAPED = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"), (b"\xc2\x85", b"\\u0085"))
 
 
@@ -151,3 +152,26 @@ def without_gc() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def line_ends(block: bytes) -> list[int]:
+    """Where each line of ``block`` ends: behind its newline, the last one perhaps without."""
+    ends, end = [], 0
+    while end := block.find(b"\n", end) + 1:
+        ends.append(end)
+    if not block.endswith(b"\n"):
+        ends.append(len(block))
+    return ends
+
+
+def is_one_a_line(block: bytes, ends: Sequence[int], values: int) -> bool:
+    """True if each line, ending at ``ends``, holds one of the ``values`` objects that were decoded from ``block``.
+
+    The decoder takes two values on a line, none on another, and one over two. Inside a value no ``}`` is followed by a
+    ``{`` on the next line, so where every line break stands between these two, it stands between two values.
+    """
+    if len(ends) != values or not block.startswith(b"{"):
+        return False
+    return all(
+        block[end] == _OPENS and (block[end - 2] == _CLOSES or block[end - 3 : end - 1] == b"}\r") for end in ends[:-1]
+    )

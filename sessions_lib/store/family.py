@@ -5,7 +5,7 @@ Does not read files: it is given what a listing knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from sessions_lib.store.records import NEVER, SessionInfo
@@ -63,3 +63,30 @@ def family_of(by_id: dict[str, SessionInfo], session_id: str) -> list[SessionInf
             found[one] = by_id[one]
             waiting[:0] = children.get(one, [])
     return list(found.values())
+
+
+def in_order(newest_first: Iterable[str], lineage: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int]]:
+    """(id, depth) with forks under their parents; a circle starts a family.
+
+    ``lineage`` are the (fork, parent) of which both are listed, the newest fork first.
+    """
+    parents = {session: parent for session, parent in lineage if session != parent}
+    children: dict[str, list[str]] = {}
+    for session, parent in parents.items():
+        children.setdefault(parent, []).append(session)
+    placed: set[str] = set()
+    for session in newest_first:
+        if session in placed:
+            continue
+        root, way = session, {session}
+        while (above := parents.get(root)) is not None and above not in way:
+            root = above
+            way.add(root)
+        waiting = [(root, 0)]
+        while waiting:
+            one, depth = waiting.pop()
+            if one in placed:
+                continue
+            placed.add(one)
+            yield one, depth
+            waiting += [(child, depth + 1) for child in reversed(children.get(one, []))]

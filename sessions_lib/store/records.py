@@ -14,10 +14,13 @@ from typing import Any
 from sessions_lib import text, times
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import clean, usage
+from sessions_lib.messages.content import Message
 from sessions_lib.query import Range
 
 MAX_TAG = 100
 MARK_AT = "title_mark_at"  # in metadata: where the mark of a made title begins, if its words do not tell
+META_VERSION = 1
+UNFINISHED = "unfinished"  # a deleted session of which a part is still, or again, in its place
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 NOTHING = usage.Totals()
 _AT_ONCE = timedelta(seconds=2)
@@ -29,11 +32,13 @@ _AT_ONCE = timedelta(seconds=2)
 class Metadata:
     """What is known about a session beside its messages; ``values`` is the object as it stands.
 
-    ``fault`` says why it could not be read, if it could not; ``values`` are empty then.
+    ``fault`` says why it could not be read, if it could not; ``values`` are empty then. ``where`` is what a person
+    calls its place.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     fault: str | None = None
+    where: str = field(default="", compare=False)
 
     @property
     def title(self) -> str | None:
@@ -108,6 +113,55 @@ def verdict(meta: Mapping[str, Any]) -> str:
     if isinstance(given, Mapping):
         given = given.get("verdict") or given.get("name")
     return given if isinstance(given, str) else ""
+
+
+# ---------------------------------------------------------------- one session
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A session's state at one moment: equal exactly if nothing changed since. Compare it; its parts are the store's.
+
+    ``messages`` is ``None`` as long as no message was stored.
+    """
+
+    messages: object = None
+    meta: object = None
+
+
+@dataclass(slots=True)
+class Contents:
+    """A session as it was at ``revision``; its store brings it up to date in place.
+
+    ``messages`` and ``damaged`` are empty until they were read (``is_read``); ``glued`` are lines that held several
+    messages, all read. ``where`` is what a person calls the place of the messages. ``places`` is the store's own.
+    """
+
+    meta: Metadata
+    revision: Revision
+    where: str = ""
+    messages: list[Message] = field(default_factory=list)
+    damaged: list[DamagedLine] = field(default_factory=list)
+    glued: list[DamagedLine] = field(default_factory=list)
+    is_read: bool = False
+    places: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session to be made whole: its id, its metadata, and its messages as ``encoding.encode_lines`` writes them."""
+
+    id: str
+    meta: Mapping[str, Any]
+    lines: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A fork that was made: its id, and how many messages of the parent stand behind the fork point."""
+
+    id: str
+    left_out: int
 
 
 # ---------------------------------------------------------------- tags
@@ -298,6 +352,38 @@ def as_told(damaged: Sequence[DamagedLine]) -> list[DamagedLine]:
     return told
 
 
+LEFT_ALONE = (
+    "UTF-16",
+    "too deep",
+    "orphan result",
+    "duplicate result",
+    "bad arguments",
+    "duplicate id",
+    "newer version",
+    "unreadable",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong: session, where, line (from 1, ``None`` for the whole), kind, what it means."""
+
+    session: str
+    file: str
+    line: int | None
+    kind: str
+    text: str
+
+    @property
+    def can_be_repaired(self) -> bool:
+        """True if ``repair`` does something about it."""
+        return self.kind not in LEFT_ALONE
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.kind}: {self.text}"
+
+
 # ---------------------------------------------------------------- trash
 
 
@@ -311,6 +397,11 @@ class TrashEntry:
     when: datetime
     title: str | None
     size_bytes: int
+
+    @property
+    def is_session(self) -> bool:
+        """True for a deleted session, not the original of a merge or a repair."""
+        return self.kind in ("deleted", UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sessions_lib import Agent, Session, SessionManager
 from sessions_lib.agent import providers, runs
 from sessions_lib.agent.providers import Endpoint
 from sessions_lib.errors import ProviderError, SessionError
+from sessions_lib.store.store import open_store
 from tests.model_server import ModelServer, say
 
 HERE, THERE, OPENAI = "http://127.0.0.1:11434/v1", "https://models.example/v1", "https://api.openai.com/v1"
@@ -95,7 +96,7 @@ def test_a_session_goes_to_its_own_server_whatever_the_environment_names(
 
         Agent(session_id="a", save_dir=tmp_path).chat("Hello")
         Agent(session=SessionManager(tmp_path).open("a")).chat("Again")
-        run = runs.start("a", "And again", runs.Settings(tmp_path))
+        run = runs.start("a", "And again", runs.Settings(open_store(tmp_path)))
         assert run.wait(30)
 
     assert other.requests == []

@@ -31,7 +31,7 @@ def manager(tmp_path: Path) -> SessionManager:
 
 
 def settings_for(manager: SessionManager, server: ModelServer, model: str = "tiny") -> runs.Settings:
-    return runs.Settings(manager.folder, model=model, base_url=server.url, api_key="k")
+    return runs.Settings(manager.store, model=model, base_url=server.url, api_key="k")
 
 
 def contents(manager: SessionManager, session_id: str) -> list[object]:
@@ -92,7 +92,7 @@ def test_one_branch_is_stopped_and_keeps_what_it_said(manager: SessionManager) -
 
 def test_an_empty_prompt_is_sent_to_nobody(manager: SessionManager) -> None:
     with pytest.raises(SessionError, match="prompt is empty"):
-        experiments.ask(["a"], "  \n", lambda one: runs.Settings(manager.folder))
+        experiments.ask(["a"], "  \n", lambda one: runs.Settings(manager.store))
 
     assert contents(manager, "a")[-1] == "Coast or hills?"
 
@@ -161,12 +161,12 @@ def test_nothing_is_forked_where_a_fork_is_forbidden_or_the_number_is_wrong(mana
 
     with pytest.raises(ForkPointForbidden):
         experiments.try_in_parallel(
-            manager, "t", 2, "?", [Variant(), Variant()], lambda _: runs.Settings(manager.folder)
+            manager, "t", 2, "?", [Variant(), Variant()], lambda _: runs.Settings(manager.store)
         )
     for count in (1, 5):
         with pytest.raises(SessionError, match="Try 2 to 4"):
             experiments.try_in_parallel(
-                manager, "a", 2, "?", [Variant()] * count, lambda _: runs.Settings(manager.folder)
+                manager, "a", 2, "?", [Variant()] * count, lambda _: runs.Settings(manager.store)
             )
 
     assert {info.id for info in manager.list()} == before

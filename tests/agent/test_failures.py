@@ -16,6 +16,7 @@ from sessions_lib.agent.events import Finished, Waiting
 from sessions_lib.agent.providers import Endpoint, waiting
 from sessions_lib.errors import ProviderError
 from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.store import open_store
 from tests.model_server import SILENCE, ModelServer, Reply, chunk, say, status, usage_chunk, whole
 
 
@@ -244,7 +245,7 @@ def test_several_waits_are_a_minute_together() -> None:
 def test_a_wait_can_be_stopped_and_the_run_says_that_it_waits(tmp_path: Path) -> None:
     SessionManager(tmp_path).create(session_id="a")
     with ModelServer(busy("50")) as server:
-        run = runs.start("a", "Tide?", runs.Settings(tmp_path, base_url=server.url, model="tiny"))
+        run = runs.start("a", "Tide?", runs.Settings(open_store(tmp_path), base_url=server.url, model="tiny"))
         shown = next(snapshot for snapshot in run.follow() if snapshot.waiting or snapshot.state != "running")
         run.stop()
         assert run.wait(10)

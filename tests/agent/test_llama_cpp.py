@@ -17,6 +17,7 @@ from sessions_lib import Agent, Session, messages
 from sessions_lib.agent import providers, runs
 from sessions_lib.agent.agent import TextDelta
 from sessions_lib.messages import usage
+from sessions_lib.store.store import open_store
 from tests.model_server import problems
 
 SERVE = """
@@ -94,7 +95,7 @@ def test_a_resumed_session_and_a_fork_go_on_from_the_history(address: str, tmp_p
 
 def test_a_run_is_stopped_and_the_prompt_answered_again(address: str, tmp_path: Path) -> None:
     Agent(session_id="a", save_dir=tmp_path, base_url=address)
-    settings = runs.Settings(tmp_path, base_url=address, temperature=0)
+    settings = runs.Settings(open_store(tmp_path), base_url=address, temperature=0)
     run = runs.start("a", "Tell me a long story.", settings)
     next(snapshot for snapshot in run.follow(0.01) if snapshot.text or snapshot.state != "running")
     run.stop()

@@ -15,6 +15,7 @@ from sessions_lib import Session, SessionManager, tool
 from sessions_lib.agent import runs
 from sessions_lib.errors import ProviderError, SessionError, SessionLocked, SessionNotFound, StorageError
 from sessions_lib.store.folder import locks
+from sessions_lib.store.store import open_store
 from tests.model_server import DROP, SILENCE, ModelServer, Reply, ask, chunk, say, status
 
 SILENT_AFTER_TWO = Reply([chunk({"content": "The "}), chunk({"content": "tide"}), SILENCE])
@@ -27,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def settings(folder: Path, server: ModelServer, **options: Any) -> runs.Settings:
-    return runs.Settings(folder, model="tiny", base_url=server.url, **options)
+    return runs.Settings(open_store(folder), model="tiny", base_url=server.url, **options)
 
 
 def on_disk(folder: Path, session_id: str = "a") -> list[tuple[str, Any]]:
@@ -82,17 +83,17 @@ def test_any_number_of_watchers_see_the_text_so_far_and_what_follows_from_one_re
 
 def test_a_run_is_found_again_and_looking_starts_nothing(folder: Path) -> None:
     with ModelServer(SILENT_AFTER_TWO) as server:
-        assert runs.of(folder, "a") is None
+        assert runs.of(open_store(folder), "a") is None
         run = runs.start("a", "When?", settings(folder, server))
         until(lambda: run.text == "The tide")
-        assert runs.of(folder, "a") is run
-        assert runs.of(folder / "." / "..", "a") is None
-        assert runs.live(folder) == [run]
+        assert runs.of(open_store(folder), "a") is run
+        assert runs.of(open_store(folder / "." / ".."), "a") is None
+        assert runs.live(open_store(folder)) == [run]
         run.stop()
         run.wait(30)
 
-    assert runs.live(folder) == []
-    assert runs.of(folder, "a") is run
+    assert runs.live(open_store(folder)) == []
+    assert runs.of(open_store(folder), "a") is run
     assert len(server.requests) == 1
 
 
@@ -243,7 +244,7 @@ def test_several_sessions_run_at_once_each_with_its_own_settings(tmp_path: Path)
         assert servers[name].keys == [f"Bearer key-of-{name}"]
         assert on_disk(tmp_path, name) == [("user", "Who?"), ("assistant", f"I am {name}.")]
         servers[name].close()
-    assert "key-of-" not in repr([runs.of(tmp_path, name).__dict__ for name in names])
+    assert "key-of-" not in repr([runs.of(open_store(tmp_path), name).__dict__ for name in names])
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"key-of-" in file.read_bytes()]
 
 
@@ -313,7 +314,7 @@ def test_a_session_that_does_not_exist_and_an_empty_prompt_are_refused(folder: P
         with pytest.raises(SessionError, match="empty"):
             runs.start("a", "", settings(folder, server))
         with pytest.raises(ProviderError, match="not the address"):
-            runs.start("a", "When?", runs.Settings(folder, base_url="not an address"))
+            runs.start("a", "When?", runs.Settings(open_store(folder), base_url="not an address"))
 
     assert [file.name for file in folder.iterdir() if file.suffix == ".jsonl"] == []
     assert server.requests == []
@@ -326,13 +327,19 @@ def test_memory_is_bounded_however_many_runs_there_were(folder: Path, monkeypatc
             SessionManager(folder).create(session_id=f"s{number}")
             runs.start(f"s{number}", "Hm?", settings(folder, server)).wait(30)
 
-    assert [runs.of(folder, f"s{number}") is None for number in range(5)] == [True, True, False, False, False]
+    assert [runs.of(open_store(folder), f"s{number}") is None for number in range(5)] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_the_demo_answers_a_run_with_its_own_tools(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"):
         monkeypatch.delenv(name, raising=False)
-    run = runs.start("a", "Buy a torch", runs.Settings(folder))
+    run = runs.start("a", "Buy a torch", runs.Settings(open_store(folder)))
     run.wait(60)
 
     assert run.answer == "Bought a torch for 8 gold. 12 gold left. You carry a torch."
@@ -341,8 +348,8 @@ def test_the_demo_answers_a_run_with_its_own_tools(folder: Path, monkeypatch: py
 
 def test_a_process_that_ends_properly_keeps_what_was_said(folder: Path) -> None:
     program = (
-        "import sys, time\nfrom sessions_lib.agent import runs\n"
-        f"run = runs.start('a', 'When?', runs.Settings({str(folder)!r}, model='tiny', base_url=sys.argv[1]))\n"
+        "import sys, time\nfrom sessions_lib.agent import runs\nfrom sessions_lib.store.store import open_store\n"
+        f"run = runs.start('a', 'When?', runs.Settings(open_store({str(folder)!r}), model='tiny', base_url=sys.argv[1]))\n"
         "while run.text != 'The tide': time.sleep(0.01)\n"
     )
     with ModelServer(SILENT_AFTER_TWO) as server:
@@ -353,8 +360,8 @@ def test_a_process_that_ends_properly_keeps_what_was_said(folder: Path) -> None:
 
 def test_a_process_that_is_killed_leaves_the_prompt_and_the_next_run_is_valid(folder: Path) -> None:
     program = (
-        "import os, signal, sys, time\nfrom sessions_lib.agent import runs\n"
-        f"run = runs.start('a', 'When?', runs.Settings({str(folder)!r}, model='tiny', base_url=sys.argv[1]))\n"
+        "import os, signal, sys, time\nfrom sessions_lib.agent import runs\nfrom sessions_lib.store.store import open_store\n"
+        f"run = runs.start('a', 'When?', runs.Settings(open_store({str(folder)!r}), model='tiny', base_url=sys.argv[1]))\n"
         "while run.text != 'The tide': time.sleep(0.01)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )

@@ -14,6 +14,7 @@ from playwright.sync_api import sync_playwright
 
 from sessions_lib import SessionManager
 from sessions_lib.agent import experiments, runs
+from sessions_lib.store.store import open_store
 from tests.benchmarks.chat import Row, counted
 from tests.browser.conftest import CHROMIUM_FLAGS, App, make_app
 from tests.model_server import ModelServer, Reply, say
@@ -45,7 +46,7 @@ def together(folder: Path) -> Row:
     """Four branches asked at once, against one asked alone, in turns."""
     with ModelServer() as model:
         manager = branches(folder, model.url)
-        settings = runs.Settings(folder, model="tiny", base_url=model.url)
+        settings = runs.Settings(open_store(folder), model="tiny", base_url=model.url)
 
         def asked(names: str) -> float:
             model.queue[:] = [LONG] * len(names)

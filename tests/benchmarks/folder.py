@@ -16,6 +16,7 @@ from pathlib import Path
 from sessions_lib import SessionManager, query, stats
 from sessions_lib.messages import content
 from sessions_lib.query import Query
+from sessions_lib.store import plain as plain_answers
 from sessions_lib.store import records
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.folder import scan as listing
@@ -46,12 +47,12 @@ def plain(folder: Path) -> tuple[list[records.SessionInfo], list[list[Hit]]]:
     for session in listing.session_ids(folder):
         contents = listing.read(folder, session)
         rows.append(contents.info)
-        texts = [listing.title_text(contents.info), *map(content.searchable, contents.messages)]
+        texts = [plain_answers.title_text(contents.info), *map(content.searchable, contents.messages)]
         folded = query.fold("\n".join(texts))
         for hits, asked in zip(found, ASKED, strict=True):
             # Only what cannot match is left out here: a session that lacks one of the words.
             if all(word in folded for needle in asked.needles for word in needle.split(" ")):
-                hits += listing.hits_in(asked, contents)
+                hits += plain_answers.hits_in(asked, contents)
     return records.newest_first(rows), [records.hits_newest_first(hits) for hits in found]
 
 

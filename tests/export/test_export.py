@@ -397,7 +397,7 @@ def test_what_is_no_file_or_has_no_folder_is_refused_with_the_path(tmp_path: Pat
     for place in ("folder", "pipe", "missing/a.md", "x" * 300):
         with pytest.raises(StorageError, match="nothing was changed") as caught:
             export.write(tmp_path / place, "x")
-        assert caught.value.path == tmp_path / place
+        assert caught.value.where == str(tmp_path / place)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "pipe"]
 
 

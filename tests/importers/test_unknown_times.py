@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from sessions_lib import SessionManager, importers, query, stats
-from sessions_lib.store import checks
 from sessions_lib.store.folder import scan
 from sessions_lib.store.folder.index.catalog import Catalog
 from tests.cli.terminal import Terminal
@@ -65,7 +64,7 @@ def test_a_file_without_times_makes_a_session_without_a_time(tmp_path: Path, sai
 
     assert (info.created, info.last_active) == (None, None)
     assert [message.get("timestamp") for message in manager.open(info.id).messages] == [None, None]
-    assert scan.scan(manager.folder) == [info]
+    assert scan.plain(manager.folder).list() == [info]
 
 
 def test_sessions_without_a_time_stand_last_and_in_no_day(tmp_path: Path) -> None:
@@ -89,7 +88,7 @@ def test_sessions_without_a_time_stand_last_and_in_no_day(tmp_path: Path) -> Non
         count = stats.figures(found, query.parse(asked)).messages
         assert count == (0 if "197" in asked else 2), asked
         assert {hit.session for hit in found.search(query.parse(f"tide {asked}"))} == {
-            hit.session for hit in scan.search(manager.folder, query.parse(f"tide {asked}"))
+            hit.session for hit in scan.plain(manager.folder).search(query.parse(f"tide {asked}"))
         }
     assert stats.messages(found)["time"].isna().tolist() == [False, False, True, True]
     assert stats.sessions(found)["last_active"].isna().tolist() == [False, True]
@@ -111,7 +110,7 @@ def test_what_is_said_here_afterwards_has_a_time_and_gives_it_to_the_session(tmp
     session.append({"role": "user", "content": "And now?", "timestamp": "2026-03-02T10:00:00Z"})
 
     assert found.list()[0].last_active == datetime(2026, 3, 2, 10, tzinfo=UTC)
-    assert found.list() == scan.scan(manager.folder)
+    assert found.list() == scan.plain(manager.folder).list()
     assert [(row.day, row.messages) for row in stats.by_day(found, zone=UTC).itertuples()] == [(date(2026, 3, 2), 3)]
 
 
@@ -122,7 +121,7 @@ def test_a_session_that_earlier_versions_dated_by_their_import_has_no_time(tmp_p
     session.update_meta({"imported_from": origin, "created": "2026-11-29T19:40:00.400Z"})
 
     assert [(info.created, info.last_active) for info in manager.list()] == [(None, None)]
-    assert manager.list() == scan.scan(manager.folder)
+    assert manager.list() == scan.plain(manager.folder).list()
     session.update_meta({"created": "2026-03-01T10:00:00.000Z"})
     assert manager.list()[0].last_active == datetime(2026, 3, 1, 10, tzinfo=UTC)
 
@@ -138,7 +137,7 @@ def test_a_repair_makes_up_no_time(tmp_path: Path) -> None:
     (info,) = manager.list()
     manager.open(info.id).update_meta({"id": "other"})
 
-    checks.repair(manager.folder, info.id, write=True)
+    manager.store.repair(info.id)
 
     assert manager.list()[0].created is None
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from sessions_lib import SessionManager, messages, stats
-from sessions_lib.store import checks, merge
+from sessions_lib.store import merge
 from sessions_lib.store.folder import jsonl, message_heads, scan
 from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.store import open_store
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call
 
 # Three conversations of a tool that numbers its messages within each: they have nothing in common but the numbers.
@@ -132,7 +133,7 @@ def numbered(folder: Path) -> SessionManager:
 def test_every_message_of_numbered_conversations_is_counted(tmp_path: Path) -> None:
     manager = numbered(tmp_path)
 
-    assert [info.messages for info in manager.list()] == [info.messages for info in scan.scan(tmp_path)]
+    assert [info.messages for info in manager.list()] == [info.messages for info in scan.plain(tmp_path).list()]
     found = Catalog(tmp_path)
     assert (found.totals().messages, found.totals().turns) == (8, 4)
     counted = stats.figures(found)
@@ -165,7 +166,7 @@ def test_a_session_takes_in_what_another_numbered_alike_says(tmp_path: Path) -> 
         "More.",
         "Two.",
     ]
-    told = [fault.text for fault in checks.check(tmp_path, "tide") if fault.kind == "duplicate id"]
+    told = [fault.text for fault in open_store(tmp_path).faults("tide") if fault.kind == "duplicate id"]
     assert told == [
         f"the id m{number} stands on an earlier line; it says something else there: both are counted"
         for number in (1, 2)

@@ -9,6 +9,7 @@ import pytest
 
 from sessions_lib import SessionManager
 from sessions_lib.agent import runs
+from sessions_lib.store.store import open_store
 from tests.model_server import ModelServer, Reply, chunk, say, status, usage_chunk
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
 
@@ -906,7 +907,7 @@ def test_the_context_a_server_names_is_filled_in_when_its_models_are_listed(open
 def test_a_run_that_is_live_is_seen_by_another_visitor_without_a_second_request(open_page, folder, served):
     write(folder / "a.jsonl", LIGHTHOUSES)
     served.queue = [say("one two three four five six", pause_s=0.1)]
-    settings = runs.Settings(folder=folder)
+    settings = runs.Settings(open_store(folder))
     run = runs.start("a", None, settings)
 
     page = open_page("chat", session="a")

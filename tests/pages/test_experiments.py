@@ -33,7 +33,7 @@ def use(manager: SessionManager, server: ModelServer, *session_ids: str) -> None
 
 def wait(manager: SessionManager, *session_ids: str) -> None:
     for one in session_ids:
-        run = runs.of(manager.folder, one)
+        run = runs.of(manager.store, one)
         assert run is not None
         assert run.wait(20)
 

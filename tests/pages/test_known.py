@@ -15,7 +15,7 @@ def asked(folder):
     """Counts how often the folder is really asked for its sessions."""
     folder.mkdir()
     write(folder / "a.jsonl", LIGHTHOUSES, GULL)
-    known._kept.clear()
+    known._answers.clear()
     times = []
 
     def sessions(catalog, query):
@@ -51,7 +51,7 @@ def test_a_catalog_made_anew_is_asked_again(asked, folder):
 def test_what_a_page_does_to_its_answer_is_its_own(folder):
     folder.mkdir()
     write(folder / "a.jsonl", LIGHTHOUSES)
-    known._kept.clear()
+    known._answers.clear()
 
     known.once(stats.sessions, parse("")).pop("messages")
 

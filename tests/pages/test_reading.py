@@ -8,6 +8,7 @@ import time
 import pytest
 
 from pages.shared import reading
+from sessions_lib.store.folder.index import catalog
 from sessions_lib.store.folder.index.catalog import Catalog
 from tests.record import write
 
@@ -32,7 +33,7 @@ def gate(folder, monkeypatch):
 
             super().refresh(told)
 
-    monkeypatch.setattr(reading, "Catalog", Slow)
+    monkeypatch.setattr(catalog, "Catalog", Slow)
     yield opened
     opened.set()
     finish(folder)
@@ -41,7 +42,7 @@ def gate(folder, monkeypatch):
 def finish(folder):
     """Wait until the thread of the folder has ended."""
     deadline = time.monotonic() + 60
-    while folder in reading._running and time.monotonic() < deadline:
+    while str(folder) in reading._running and time.monotonic() < deadline:
         time.sleep(0.01)
 
 

@@ -9,7 +9,7 @@ from io import BytesIO
 
 import pytest
 
-from pages.sessions_parts import passages, session_view, table
+from pages.sessions_parts import passages, table
 from pages.sessions_parts.import_run import ImportRun
 from pages.shared import exporting
 from sessions_lib import SessionManager, names
@@ -533,13 +533,16 @@ def test_a_report_names_each_damaged_line_and_repair_keeps_the_original(open_pag
     assert original in [path.read_bytes() for path in (folder / ".trash").rglob("a.jsonl")]
 
 
-def test_raw_lines_are_the_bytes_of_the_file_page_by_page(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(b'{"n":1}\n\n\xff\n' + b"x" * 5000 + b"\nlast")
+def test_raw_lines_are_the_lines_of_the_file_page_by_page(open_page, folder):
+    folder.mkdir()
+    (folder / "a.jsonl").write_bytes(b'{"n":1}\n\n\xff\n' + b"x" * 5000 + b"\n" * 18 + b"last")
 
-    assert session_view.count_lines(path) == 5
-    assert session_view.raw_lines(path, 1, 3) == [(1, '{"n":1}', False), (2, "", False), (3, "\ufffd", False)]
-    assert session_view.raw_lines(path, 4, 9) == [(4, "x" * 4000, True), (5, "last", False)]
+    page = open_page("sessions", session="a", part="raw")
+
+    assert [code.value for code in page.code][:4] == ['{"n":1}', "", "\ufffd", "x" * 4000 + " …"]
+    assert any("22 lines" in caption.value for caption in page.caption)
+    page = open_page("sessions", session="a", part="raw", line="22")
+    assert [code.value for code in page.code] == ["", "last"]
 
 
 def test_renaming_and_trashing_in_its_own_view_leads_back_to_the_list(open_page, folder):

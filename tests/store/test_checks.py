@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sessions_lib import SessionManager
 from sessions_lib.errors import SessionLocked, SessionNotFound
 from sessions_lib.messages import encoding, tool_calls
-from sessions_lib.store.checks import Fault, check, repair
-from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, is_valid_request, result, said, write
+from sessions_lib.store.records import Fault
+from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, check, is_valid_request, repair, result, said, write
 from tests.store.folder.test_jsonl import TRICKY
 
 META = '{"version":1,"id":"a"}'
@@ -163,7 +163,7 @@ def test_repair_changes_no_good_line_keeps_the_original_and_is_done_once(tmp_pat
 
     faults = repair(tmp_path, "a", write=True)
 
-    assert kinds(faults) == [(3, "not JSON"), (5, "undecodable"), (7, "torn"), (4, "glued")]
+    assert kinds(faults) == [(3, "not JSON"), (4, "glued"), (5, "undecodable"), (7, "torn")]
     mended = '{"role":"tool","tool_call_id":"x","content":"caf\ufffd"}'
     assert (tmp_path / "a.jsonl").read_text() == "\n".join([good[0], "", good[1], good[2], mended, good[3], ""])
     entry = SessionManager(tmp_path).trash()[0]

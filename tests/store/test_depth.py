@@ -13,9 +13,8 @@ import pytest
 
 from sessions_lib import SessionManager
 from sessions_lib.errors import InvalidMessage
-from sessions_lib.store import checks
 from sessions_lib.store.folder import jsonl
-from tests.record import GULL, LIGHTHOUSES
+from tests.record import GULL, LIGHTHOUSES, check, repair
 
 
 def nested(depth: int, kind: str = "lists") -> Any:
@@ -64,7 +63,7 @@ def test_what_another_program_wrote_is_read_alike_from_any_depth_of_calls(tmp_pa
             (["user", "assistant"], [(2, "too deep")]),
         ), depth
         before = path.read_bytes()
-        deeper(600, partial(checks.repair, folder, "a", write=True))
+        deeper(600, partial(repair, folder, "a", write=True))
         assert path.read_bytes() == before, depth
 
 
@@ -74,13 +73,13 @@ def test_a_line_too_deep_to_be_read_is_told_and_stays(tmp_path: Path) -> None:
     good = f"{json.dumps(LIGHTHOUSES)}\n"
     path.write_text(f'{good}{{"role": 7}}\n{deep}\n{json.dumps(GULL)}\n', encoding="utf-8")
 
-    before = [(fault.line, fault.kind) for fault in checks.check(tmp_path, "a") if fault.line]
-    checks.repair(tmp_path, "a", write=True)
+    before = [(fault.line, fault.kind) for fault in check(tmp_path, "a") if fault.line]
+    repair(tmp_path, "a", write=True)
 
     assert before == [(2, "not a message"), (3, "too deep")]
     assert path.read_text(encoding="utf-8") == f"{good}{deep}\n{json.dumps(GULL)}\n"
-    assert [(one.line, one.kind) for one in checks.check(tmp_path, "a")] == [(2, "too deep")]
-    assert "a.jsonl:2: too deep: nested too deeply to be read" in str(checks.check(tmp_path, "a")[0])
+    assert [(one.line, one.kind) for one in check(tmp_path, "a")] == [(2, "too deep")]
+    assert "a.jsonl:2: too deep: nested too deeply to be read" in str(check(tmp_path, "a")[0])
 
 
 def test_a_tool_result_or_a_title_nested_too_deeply_is_refused_in_words(tmp_path: Path) -> None:

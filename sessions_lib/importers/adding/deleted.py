@@ -7,24 +7,26 @@ Does not restore anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from sessions_lib.importers.adding import provenance
 from sessions_lib.importers.imported import Imported
 from sessions_lib.importers.unique_ids import known_by
-from sessions_lib.store.folder import jsonl, metadata, trash
+from sessions_lib.messages.content import Message
+from sessions_lib.store.records import TrashEntry
+from sessions_lib.store.store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A deleted session: its id, its metadata, and its files' folder in the trash."""
+    """A deleted session: its id, its metadata, its messages when asked for."""
 
     session: str
     meta: Mapping[str, Any]
-    place: Path
+    said: Callable[[], Sequence[Message]]
 
     @property
     def key(self) -> str:
@@ -33,32 +35,28 @@ class Gone:
 
     def holds(self, line: Sequence[str], *, keeps_as_is: bool) -> bool:
         """True if every message of ``line`` is in it, or ``line`` starts with all that was imported of it."""
-        try:
-            said = jsonl.read(self.place / f"{self.session}.jsonl").messages
-        except OSError:
-            return False
-        known = known_by(said, keeps_as_is=keeps_as_is)
+        known = known_by(self.said(), keeps_as_is=keeps_as_is)
         count = self.meta["imported_from"].get("messages")
         start = known[:count] if isinstance(count, int) and count > 0 else known
         return set(line) <= set(known) or (bool(start) and start == list(line[: len(start)]))
 
 
 class Deleted:
-    """What lies in the trash of a folder and was imported."""
+    """What lies in the trash and was imported."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, store: SessionStore) -> None:
         self._by_conversation: dict[str, list[Gone]] = {}
         self._by_file: dict[tuple[Any, ...], list[int]] = {}
-        for entry in trash.entries(folder):
-            place = folder / trash.FOLDER / entry.entry
-            if entry.kind in ("deleted", trash.UNFINISHED):
-                self._note(entry.session, metadata.read(place / f"{entry.session}{metadata.SUFFIX}").values, place)
+        for entry in store.trash():
+            if entry.is_session:
+                meta = store.trashed(entry, messages=False).meta.values
+                self._note(Gone(entry.session, meta, partial(_messages_of, store, entry)))
 
-    def _note(self, session: str, meta: Mapping[str, Any], place: Path) -> None:
-        origin = meta.get("imported_from")
+    def _note(self, gone: Gone) -> None:
+        origin = gone.meta.get("imported_from")
         if isinstance(origin, dict) and isinstance(origin.get("key"), str):
             conversation = str(origin.get("conversation", origin["key"]))
-            self._by_conversation.setdefault(conversation, []).append(Gone(session, meta, place))
+            self._by_conversation.setdefault(conversation, []).append(gone)
             self._by_file.setdefault(provenance.file_of(origin), []).append(origin.get("of", 1))
 
     def of_conversation(self, *names: str) -> list[Gone]:
@@ -89,3 +87,7 @@ class Deleted:
 def names_of(imported: Imported) -> list[str]:
     """What the conversation of ``imported`` is called, and was called by earlier versions."""
     return [imported.conversation or imported.key, *([imported.formerly] if imported.formerly else [])]
+
+
+def _messages_of(store: SessionStore, entry: TrashEntry) -> Sequence[Message]:
+    return store.trashed(entry, messages=True).messages

@@ -8,7 +8,6 @@ Does not decide what is new: that is for ``writing``.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +23,8 @@ from sessions_lib.importers.source import Source
 from sessions_lib.importers.unique_ids import known_by
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import jsonl, metadata, scan
 from sessions_lib.store.manager import SessionManager
+from sessions_lib.store.records import NewSession
 from sessions_lib.store.session import Session
 
 
@@ -51,10 +50,10 @@ class Store:
     """The folder that is imported into, and which of its sessions were imported from where."""
 
     def __init__(self, manager: SessionManager, *, dry_run: bool = False) -> None:
-        self.deleted = Deleted(manager.folder)
+        self.deleted = Deleted(manager.store)
         self._manager = manager
         self._dry_run = dry_run
-        self._batch = Batch(manager.folder)
+        self._batch = Batch(manager.store)
         self._conversations: dict[str, dict[str, Known]] = {}
         self._by_key: dict[str, str] = {}
         self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
@@ -65,9 +64,10 @@ class Store:
         self._taken: set[str] = set()
         self._next_number: dict[str, int] = {}
         self._own: dict[Path, bool] = {}  # folders of sources -> whether they are the folder itself
-        for session in scan.session_ids(manager.folder):
+        for session in sorted(manager.store.ids()):
             self._taken.add(session.lower())
-            self._note(session, metadata.read(manager.folder / f"{session}{metadata.SUFFIX}").values)
+        for session, meta in sorted(manager.store.metas().items()):
+            self._note(session, meta.values)
 
     def _note(self, session: str, meta: Mapping[str, Any]) -> None:
         origin = meta.get("imported_from")
@@ -89,12 +89,8 @@ class Store:
 
     def _is_whole(self, session: str, origin: Mapping[str, Any]) -> bool:
         """False if the program was killed between a session's metadata and its messages."""
-        wanted = origin.get("bytes")
-        try:
-            size = os.stat(self._manager.folder / f"{session}.jsonl").st_size
-        except OSError:
-            return False
-        return isinstance(wanted, int) and size >= wanted
+        wanted, size = origin.get("bytes"), self._manager.store.size_bytes(session)
+        return size is not None and isinstance(wanted, int) and size >= wanted
 
     def _note_caller(self, session: str, meta: Mapping[str, Any]) -> None:
         agent = meta.get("subagent_of")
@@ -105,7 +101,7 @@ class Store:
         """True for a file of the folder itself: its sessions are there already."""
         beside = source.path.parent
         if beside not in self._own:
-            self._own[beside] = beside.resolve() == self._manager.folder.resolve()
+            self._own[beside] = self._manager.store.is_own(source.path)
         return self._own[beside]
 
     def is_unchanged(self, source: Source) -> bool:
@@ -223,8 +219,7 @@ class Store:
         if imported.parent_key is not None:
             origin["parent_key"] = imported.parent_key
         session = self._new_id(provenance.base_id(imported, title))
-        meta = metadata.encode({"id": session, **values, "imported_from": origin})
-        self._batch.add(session, meta, lines)
+        self._batch.add(NewSession(session, {"id": session, **values, "imported_from": origin}, lines))
         self._by_key[imported.key] = session
         self._note_caller(session, values)
         if isinstance(origin.get("first"), str):
@@ -255,18 +250,15 @@ class Store:
         """Append ``added`` to an imported session, under its lock."""
         if self._dry_run:
             return
-        session = self._open(known.id)
-        hold = session.hold()
-        try:
-            if known_by(session.messages, keeps_as_is=keeps_as_is) != known.ids:
+        self._open(known.id)
+        store = self._manager.store
+        with store.hold(known.id) as hold:
+            contents = store.open(known.id)
+            store.read(known.id, contents, messages=True)
+            if known_by(contents.messages, keeps_as_is=keeps_as_is) != known.ids:
                 raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
-            path = self._manager.folder / f"{known.id}.jsonl"
             stored = _stored(added, keeps_as_is=keeps_as_is)
-            if session.report.damaged:
-                _cut_what_is_written_again(path, encoding.encode(stored[0]))
-            jsonl.append(path, stored, create=not path.exists())
-        finally:
-            hold.release()
+            store.append(known.id, stored, contents, hold, again=bool(contents.damaged))
         self.remember(known.id, source, of=of, has_grown=True)
 
     def remember(self, session: str, source: Source, *, of: int, has_grown: bool = False) -> None:
@@ -312,14 +304,6 @@ class Store:
             if nearest[1] or "subagent_of" not in child.meta:
                 child.update_meta({"forked_from": provenance.forked_from(nearest, child.messages)})
             del self._unlinked[session]
-
-
-def _cut_what_is_written_again(path: Path, line: bytes) -> None:
-    """Cut the torn end of ``path`` if it is the start of ``line``, which follows: an import was killed in it."""
-    raw = path.read_bytes()
-    torn = raw[raw.rfind(b"\n") + 1 :]
-    if torn and line.startswith(torn):
-        os.truncate(path, len(raw) - len(torn))
 
 
 def _stored(said: Sequence[Message], *, keeps_as_is: bool) -> Sequence[Message]:

@@ -8,7 +8,6 @@ Does not import.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,6 @@ from sessions_lib.errors import SessionError
 from sessions_lib.importers.imported import chat_usage, word
 from sessions_lib.messages import encoding, model_calls, usage
 from sessions_lib.messages.content import Message
-from sessions_lib.store.folder import disk, jsonl
 
 
 class _Told(msgspec.Struct, gc=False):
@@ -50,6 +48,7 @@ class _Answer:
 
 
 _decoder = msgspec.json.Decoder(_Record)
+_BLOCK = 1 << 20
 
 
 def totals(paths: Iterable[Path]) -> usage.Totals:
@@ -95,9 +94,10 @@ def _take(found: dict[str, _Answer], record: _Record) -> None:
 
 
 def _records(path: Path) -> Iterator[_Record]:
-    descriptor = disk.open_to_read(path)
-    try:
-        for _, block in jsonl.raw_blocks(descriptor, 0):
+    if path.is_symlink() or not path.is_file():
+        return
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK) + file.readline():
             try:
                 if not block.isascii():
                     block.decode()  # texts that are passed over are not checked by the decoder
@@ -105,8 +105,6 @@ def _records(path: Path) -> Iterator[_Record]:
             except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
                 records = list(_one_by_one(block))
             yield from records
-    finally:
-        os.close(descriptor)
 
 
 def _one_by_one(block: bytes) -> Iterator[_Record]:

@@ -110,6 +110,15 @@ def _refused(path: Path, error: OSError) -> SessionError:
     return StorageError(path, f"cannot be written ({error.strerror or error})")
 
 
+def cut_torn_start(path: Path, line: bytes) -> None:
+    """Cut the unfinished last line off ``path`` if it is the start of ``line``, which is to be written again."""
+    with suppress(FileNotFoundError), path.open("r+b") as file:
+        raw = file.read()
+        torn = raw[raw.rfind(b"\n") + 1 :]
+        if torn and line.startswith(torn):
+            file.truncate(len(raw) - len(torn))
+
+
 def sync_folder(folder: Path) -> None:
     """Put the folder's entries on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

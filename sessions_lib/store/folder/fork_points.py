@@ -2,9 +2,9 @@
 
 Only the messages around the fork point are parsed, to see that no tool call would be left without its result. What the
 catalog cannot say for sure (glued lines, messages without ids, a file that changes at this moment) is left to
-``Session.fork``, which reads everything and gives the same answer.
+the store, which reads everything and gives the same answer.
 
-Does not fork: the session does.
+Does not fork: the store does.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ import sqlite3
 from sessions_lib.messages import has_id, places, tool_calls
 from sessions_lib.store.folder import jsonl
 from sessions_lib.store.folder.folder import SUFFIX
-from sessions_lib.store.folder.forking import ForkPoint
 from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.forks import ForkPoint
 
-_WINDOW = 64  # messages parsed before the fork point; a step with more tool results is left to Session.fork
+_WINDOW = 64  # messages parsed before the fork point; a step with more tool results takes reading all
 # Messages of the session, first message, its start, the end, the title; the last one's turn, the role behind it.
 _Window = tuple[int, int, int, int, str, int, str | None]
 
 
-def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
-    """The fork point after ``at`` messages (``None``: the last allowed); ``None`` if that takes reading the file."""
+def find(catalog: Catalog, session_id: str, at: int | None) -> tuple[ForkPoint, int] | None:
+    """The fork point after ``at`` messages (``None``: the last allowed), and how many bytes of the file are before it.
+
+    ``None`` if that takes reading the file.
+    """
     found = catalog.ask(lambda db: _window(catalog, db, session_id, at))
     if found is None:
         return None
@@ -39,7 +42,7 @@ def find(catalog: Catalog, session_id: str, at: int | None) -> ForkPoint | None:
         if not has_id(window[-1]):
             return None
         place = places.place_behind(turn, window[-1].get("role"), bool(tool_calls.calls_of(window[-1])), following)
-        return ForkPoint(upto, end, window[-1]["id"], count - upto, title, place)
+        return ForkPoint(upto, window[-1]["id"], count - upto, title, place), end
     kept = first + tool_calls.last_fork_point(window)
     return find(catalog, session_id, kept) if at is None and kept > first else None
 

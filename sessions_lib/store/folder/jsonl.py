@@ -38,7 +38,6 @@ from sessions_lib.store.folder.disk import BLOCK as BLOCK
 from sessions_lib.store.records import DamagedLine
 
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-_OPENS, _CLOSES = b"{}"
 
 
 @dataclass(slots=True)
@@ -61,6 +60,28 @@ class Lines:
     def is_torn(self) -> bool:
         """True if the last line is unfinished."""
         return bool(self.damaged) and self.damaged[-1].kind == "torn"
+
+    def extend(self, more: Lines) -> None:
+        """Go on with what was read behind these lines."""
+        self.messages += more.messages
+        self.damaged += more.damaged
+        self.glued += more.glued
+        self.ends.extend(more.ends)
+        self.line_numbers.extend(more.line_numbers)
+        self.size, self.line_count = more.size, more.line_count
+
+    def add(self, written: Sequence[Message], widths: Sequence[int], size: int) -> None:
+        """Go on with messages that were appended, as lines of ``widths`` bytes, to a file that now has ``size``."""
+        if self.is_torn:  # the write has ended that line: it is damaged for good
+            self.damaged[-1] = DamagedLine(self.damaged[-1].line, "not JSON, perhaps cut off", "not JSON")
+        end = size - sum(widths)
+        for width in widths:
+            end += width
+            self.line_count += 1
+            self.ends.append(end)
+            self.line_numbers.append(self.line_count)
+        self.messages += written
+        self.size = size
 
 
 def raw_blocks(descriptor: int, start: int, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
@@ -115,7 +136,7 @@ def read(path: Path, start: int = 0, line_number: int = 1, stop: int | None = No
 
 
 def _read_block(lines: Lines, offset: int, block: bytes) -> None:
-    ends = line_ends(block)
+    ends = encoding.line_ends(block)
     if (records := _messages_in(block, ends)) is not None:
         lines.ends.extend([offset + end for end in ends])
         lines.line_numbers.extend(range(lines.line_count + 1, lines.line_count + 1 + len(ends)))
@@ -135,30 +156,7 @@ def _messages_in(block: bytes, ends: Sequence[int]) -> list[Message] | None:
         are_messages = {type(record["role"]) for record in records} <= {str}
     except (KeyError, TypeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeError, RecursionError):
         return None
-    return records if are_messages and is_one_a_line(block, ends, len(records)) else None
-
-
-def line_ends(block: bytes) -> list[int]:
-    """Where each line of ``block`` ends: behind its newline, the last one perhaps without."""
-    ends, end = [], 0
-    while end := block.find(b"\n", end) + 1:
-        ends.append(end)
-    if not block.endswith(b"\n"):
-        ends.append(len(block))
-    return ends
-
-
-def is_one_a_line(block: bytes, ends: Sequence[int], values: int) -> bool:
-    """True if each line, ending at ``ends``, holds one of the ``values`` objects that were decoded from ``block``.
-
-    The decoder takes two values on a line, none on another, and one over two. Inside a value no ``}`` is followed by a
-    ``{`` on the next line, so where every line break stands between these two, it stands between two values.
-    """
-    if len(ends) != values or not block.startswith(b"{"):
-        return False
-    return all(
-        block[end] == _OPENS and (block[end - 2] == _CLOSES or block[end - 3 : end - 1] == b"}\r") for end in ends[:-1]
-    )
+    return records if are_messages and encoding.is_one_a_line(block, ends, len(records)) else None
 
 
 def _take(lines: Lines, line: Line) -> None:
@@ -182,15 +180,36 @@ def iterate(path: Path, start: int = 0, line_number: int = 1) -> Iterator[Line]:
         os.close(descriptor)
 
 
-def raw_lines(path: Path, numbers: Collection[int]) -> dict[int, bytes]:
-    """The bytes of the lines ``numbers`` (from 1) as they stand in the file, without their newlines."""
-    found: dict[int, bytes] = {}
+def raw_lines(path: Path, numbers: Collection[int]) -> dict[int, str]:
+    """The lines ``numbers`` (from 1) as they stand in the file; bytes that are no text are lone surrogates."""
+    found: dict[int, str] = {}
     last = max(numbers, default=0)
     with open(path, "rb") as file:
         for number, line in enumerate(islice(file, last), start=1):
             if number in numbers:
-                found[number] = line.removesuffix(b"\n")
+                found[number] = line.removesuffix(b"\n").decode("utf-8", "surrogateescape")
     return found
+
+
+def line_count(path: Path) -> int:
+    """How many lines the file has, an unfinished last one included."""
+    count, last = 0, b"\n"
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            count, last = count + block.count(b"\n"), block[-1:]
+    return count + (last != b"\n")
+
+
+def ends_line(path: Path, size: int) -> bool:
+    """True if a line ends at byte ``size``, as far as the file can be read."""
+    if not size:
+        return True
+    try:
+        with path.open("rb") as file:
+            file.seek(size - 1)
+            return file.read(1) == b"\n"
+    except OSError:
+        return False
 
 
 def tail(path: Path, count: int) -> list[Message]:
@@ -210,7 +229,7 @@ def tail(path: Path, count: int) -> list[Message]:
                 continue
             rest = block[:cut]
             whole = block[cut:]
-            records = _messages_in(whole, line_ends(whole))
+            records = _messages_in(whole, encoding.line_ends(whole))
             if records is None:
                 records = [m for _, line in lines_of(whole, 0, 1, is_end=True) if line for m in line.records]
             found = records + found

@@ -131,21 +131,3 @@ def holder(folder: Path, session: str) -> Holder | None:
         return None
     finally:
         os.close(descriptor)
-
-
-class NoLock(Lock):
-    """The lock of a session in memory: nobody else can write it."""
-
-    def __init__(self, session: str) -> None:
-        """Held until it is released, like any other."""
-        self.session, self._held = session, True
-        self._descriptor, self._owner = None, 0
-
-    def release(self) -> None:
-        """Nothing to let in."""
-        self._held = False
-
-    @property
-    def is_held(self) -> bool:
-        """True until ``release``."""
-        return self._held

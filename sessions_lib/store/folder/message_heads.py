@@ -111,8 +111,8 @@ def _sound(block: bytes, offset: int, end: int, previous: str) -> Chunk | None:
         heads = _decoder.decode_lines(block)
         if not block.isascii():
             block.decode()  # texts that are passed over are not checked by the decoder
-        lines = jsonl.line_ends(block)
-        if not jsonl.is_one_a_line(block, lines, len(heads)):
+        lines = encoding.line_ends(block)
+        if not encoding.is_one_a_line(block, lines, len(heads)):
             return None
         chunk = Chunk(heads, places=[0] * len(heads), lines=len(heads))
         starts, ends, identities = chunk.starts, chunk.ends, chunk.identities

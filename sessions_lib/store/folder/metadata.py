@@ -20,9 +20,8 @@ import msgspec
 from sessions_lib.errors import NewerVersion, SessionError
 from sessions_lib.messages import encoding
 from sessions_lib.store.folder import disk
-from sessions_lib.store.records import Metadata
+from sessions_lib.store.records import META_VERSION, Metadata
 
-VERSION = 1
 SUFFIX = ".meta.json"
 
 
@@ -31,26 +30,28 @@ def read(path: Path) -> Metadata:
     try:
         descriptor = disk.open_to_read(path)
     except FileNotFoundError:
-        return Metadata()
+        return Metadata(where=path.name)
     except (OSError, SessionError) as error:
-        return Metadata(fault=f"cannot be read ({getattr(error, 'strerror', None) or error})")
+        return Metadata(fault=f"cannot be read ({getattr(error, 'strerror', None) or error})", where=path.name)
     with os.fdopen(descriptor, "rb") as file:
         raw = file.read()
     try:
         values = encoding.decode(raw)
     except ValueError:
-        return Metadata(fault="is not JSON, perhaps cut off")
-    return Metadata(values) if isinstance(values, dict) else Metadata(fault="is JSON, but not an object")
+        return Metadata(fault="is not JSON, perhaps cut off", where=path.name)
+    if not isinstance(values, dict):
+        return Metadata(fault="is JSON, but not an object", where=path.name)
+    return Metadata(values, where=path.name)
 
 
 def check_writable(path: Path, current: Metadata) -> None:
     """Refuse to rewrite a file of a newer version."""
     version = current.values.get("version")
-    if isinstance(version, int | float) and version > VERSION:
-        raise NewerVersion(path, version)
+    if isinstance(version, int | float) and version > META_VERSION:
+        raise NewerVersion(path.name, version)
 
 
 def encode(values: Mapping[str, Any]) -> bytes:
     """``values`` as the file holds them: indented JSON a person can read, without what is ``None``."""
     kept = {key: value for key, value in values.items() if value is not None}
-    return msgspec.json.format(encoding.encode({"version": VERSION, **kept}), indent=1) + b"\n"
+    return msgspec.json.format(encoding.encode({"version": META_VERSION, **kept}), indent=1) + b"\n"

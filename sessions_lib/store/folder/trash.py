@@ -15,16 +15,16 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sessions_lib import names
 from sessions_lib.errors import SessionError, SessionExists, StorageError
-from sessions_lib.store.folder import disk, metadata
-from sessions_lib.store.records import TrashEntry
+from sessions_lib.store.folder import disk, jsonl, metadata
+from sessions_lib.store.records import UNFINISHED, Contents, Revision, TrashEntry
 
 FOLDER = ".trash"
-UNFINISHED = "unfinished"
 KINDS = ("deleted", "merged", "repaired", "metadata", UNFINISHED)
 _NAME = re.compile(r"(\d{8}T\d{9}Z)(?:\.\d+)?~([a-z]+)~(.+)\Z")
 
@@ -115,9 +115,21 @@ def _entry(place: Path) -> TrashEntry | None:
 def find(folder: Path, session: str) -> TrashEntry:
     """The newest deleted entry of ``session``, or the entry of exactly that name; ``SessionError`` if there is none."""
     for entry in entries(folder):
-        if entry.entry == session or (entry.session == session and entry.kind in ("deleted", UNFINISHED)):
+        if entry.entry == session or (entry.session == session and entry.is_session):
             return entry
     raise SessionError(f"There is no deleted session {session!r} in the trash. See: forkbook list --trash")
+
+
+def read(folder: Path, entry: TrashEntry, *, messages: bool) -> Contents:
+    """What lies in ``entry``: its metadata and, if asked for, its messages (none if they cannot be read)."""
+    place = folder / FOLDER / entry.entry
+    meta = metadata.read(place / (entry.session + metadata.SUFFIX))
+    known = Contents(meta, Revision(), entry.entry)
+    if messages:
+        with suppress(OSError, SessionError):
+            known.messages = jsonl.read(place / f"{entry.session}.jsonl").messages
+            known.is_read = True
+    return known
 
 
 def restore(folder: Path, entry: TrashEntry) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from sessions_lib import SessionManager, messages, query, stats
 from sessions_lib.messages import model_calls, tool_calls, usage
-from sessions_lib.store import records
+from sessions_lib.store import family, plain, records
 from sessions_lib.store.folder import message_heads, scan
 from sessions_lib.store.folder.index import catalog, fulltext, schema
 from sessions_lib.store.folder.index.catalog import Catalog
@@ -81,7 +81,7 @@ NEEDLES = [
 
 def same(kept: Catalog, folder: Path) -> None:
     """Every answer of the catalog equals the plain scan's."""
-    truth = scan.scan(folder)
+    truth = scan.plain(folder).list()
     assert kept.list() == truth
     assert kept.list(3) == truth[:3]
     assert kept.tags() == records.tag_counts(truth)
@@ -109,7 +109,7 @@ def same(kept: Catalog, folder: Path) -> None:
     assert replace(stats.figures(kept, ranged), sessions=figures.sessions, forks=figures.forks) == figures
     contents = [scan.read(folder, session) for session in scan.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
-        found = records.hits_newest_first([hit for one in contents for hit in scan.hits_in(asked, one)])
+        found = records.hits_newest_first([hit for one in contents for hit in plain.hits_in(asked, one)])
         assert kept.search(asked) == found, asked.text
         assert [hit.turn for hit in kept.search(asked)] == [hit.turn for hit in found], asked.text
         assert kept.search(asked, 2) == found[:2], asked.text
@@ -139,7 +139,7 @@ def plain_by_model(folder: Path) -> dict[str, int | None]:
 
 def plain_totals(folder: Path) -> records.FolderTotals:
     """The sums by reading everything and keeping each identity once."""
-    said, rows = each_once(folder), scan.scan(folder)
+    said, rows = each_once(folder), scan.plain(folder).list()
     tokens = usage.total(said.values())
     whole = [row.tokens.total for row in rows if row.tokens.reported and row.tokens.total is not None]
     return records.FolderTotals(
@@ -419,9 +419,9 @@ def test_a_folder_that_cannot_be_written_is_listed_and_searched(folder: Path) ->
         "os.chdir(sys.argv[1])\n"
         "if os.geteuid() == 0: os.setgid(65534), os.setuid(65534)\n"
         "folder = Path('.'); kept = Catalog(folder)\n"
-        "assert kept.list() == listing.scan(folder) and kept.is_in_memory\n"
+        "assert kept.list() == listing.plain(folder).list() and kept.is_in_memory\n"
         "asked = query.parse('tide')\n"
-        "assert kept.search(asked) == listing.search(folder, asked) != []\n"
+        "assert kept.search(asked) == listing.plain(folder).search(asked) != []\n"
     )
     for path in folder.iterdir():
         path.chmod(0o444)
@@ -584,7 +584,7 @@ def test_a_page_by_family_puts_forks_under_their_parents(kin: Catalog) -> None:
 
 
 def test_parents_in_a_circle_end(tmp_path: Path) -> None:
-    order = list(catalog.family_order(["a", "b", "c"], [("a", "b"), ("b", "a"), ("c", "c")]))
+    order = list(family.in_order(["a", "b", "c"], [("a", "b"), ("b", "a"), ("c", "c")]))
 
     assert sorted(session for session, _ in order) == ["a", "b", "c"]
 
@@ -673,8 +673,8 @@ def test_where_a_fork_left_its_parent_is_said_in_turns_however_the_session_grew(
         for message in said:
             lines.append(message)
             write(tmp_path / f"{session}.jsonl", *lines)
-            assert [info.place for info in kept.list()] == [info.place for info in scan.scan(tmp_path)]
-        places.append(scan.info(tmp_path, session).place)
+            assert [info.place for info in kept.list()] == [info.place for info in scan.plain(tmp_path).list()]
+        places.append(scan.read(tmp_path, session).info.place)
 
     assert places == [
         "before turn 1",

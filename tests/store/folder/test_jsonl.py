@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from sessions_lib.errors import InvalidMessage, StorageError
 from sessions_lib.messages import encoding
-from sessions_lib.store.checks import repair
 from sessions_lib.store.folder import disk, jsonl, message_heads
-from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
+from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, repair, result, said, write
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -418,12 +417,13 @@ def test_what_holds_itself_is_refused_in_words_even_with_a_lone_surrogate_in_it(
         encoding.encode({"role": "user", "content": ring})
 
 
-def test_raw_lines_are_the_bytes_of_the_file_by_line_number(tmp_path):
+def test_raw_lines_are_the_lines_of_the_file_by_number(tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_bytes(b'{"role":"user"}\n\xff\x00broken\r\n\n{"torn')
 
-    assert jsonl.raw_lines(file, {2, 4, 9}) == {2: b"\xff\x00broken\r", 4: b'{"torn'}
+    assert jsonl.raw_lines(file, {2, 4, 9}) == {2: "\udcff\x00broken\r", 4: '{"torn'}
     assert jsonl.raw_lines(file, ()) == {}
+    assert jsonl.line_count(file) == 4
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say a process's own peak")

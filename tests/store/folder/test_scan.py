@@ -26,14 +26,14 @@ Search = Callable[[Path, str], list[Hit]]
 @pytest.fixture(params=["plain scan", "catalog"])
 def scan(request: pytest.FixtureRequest) -> List:
     """Lists a folder in either way."""
-    return listing.scan if request.param == "plain scan" else lambda folder: Catalog(folder).list()
+    return lambda folder: (listing.plain(folder) if request.param == "plain scan" else Catalog(folder)).list()
 
 
 @pytest.fixture(params=["plain scan", "catalog"])
 def search(request: pytest.FixtureRequest) -> Search:
     """Searches a folder in either way."""
     if request.param == "plain scan":
-        return lambda folder, asked: listing.search(folder, query.parse(asked))
+        return lambda folder, asked: listing.plain(folder).search(query.parse(asked))
     return lambda folder, asked: Catalog(folder).search(query.parse(asked))
 
 
@@ -208,7 +208,7 @@ def test_a_message_without_a_time_has_that_of_its_turn(tmp_path: Path) -> None:
     kept = Catalog(tmp_path)
 
     for asked, expected in (("on:2026-03-01 role:user", 0), ("on:2026-03-03 role:user", 2)):
-        for hits in (listing.search(tmp_path, query.parse(asked, UTC)), kept.search(query.parse(asked, UTC))):
+        for hits in (listing.plain(tmp_path).search(query.parse(asked, UTC)), kept.search(query.parse(asked, UTC))):
             assert places(hits) == [("a", expected)]
 
 
@@ -221,7 +221,7 @@ def test_days_are_cut_in_the_zone_that_is_asked(tmp_path: Path, zone: ZoneInfo, 
     write(tmp_path / "b.jsonl", {"role": "user", "content": "late too", "timestamp": "2026-03-01T23:30:00-03:00"})
 
     for day, expected in days.items():
-        assert sorted(ids(listing.active_on(tmp_path, date(2026, 3, day), zone))) == expected
+        assert sorted(ids(listing.plain(tmp_path).find_by_date(date(2026, 3, day), zone))) == expected
         assert sorted(ids(Catalog(tmp_path).find_by_date(date(2026, 3, day), zone))) == expected
 
 
@@ -281,7 +281,7 @@ def test_tags_are_counted_without_regard_to_case(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.meta.json", {"tags": tags})
     manager = SessionManager(tmp_path)
 
-    assert manager.tags() == records.tag_counts(listing.scan(tmp_path)) == {"Python": 2, "résumé, café #1": 1}
+    assert manager.tags() == records.tag_counts(listing.plain(tmp_path).list()) == {"Python": 2, "résumé, café #1": 1}
     assert sorted(ids(manager.find_by_tag("PYTHON"))) == ["a", "b"]
     manager.delete("b")
     assert manager.tags() == {"Python": 1}

@@ -29,7 +29,7 @@ from sessions_lib import names, query
 from sessions_lib.errors import StorageError
 from sessions_lib.messages import encoding, usage
 from sessions_lib.query import Query
-from sessions_lib.store import records
+from sessions_lib.store import family, records
 from sessions_lib.store.folder import scan
 from sessions_lib.store.folder.index import fulltext, schema, sums
 from sessions_lib.store.folder.index import rows as catalog_rows
@@ -203,6 +203,16 @@ class Catalog:
         """Read what is new in the folder; ``on_progress(sessions done, sessions to do)`` on the way."""
         self.ask(lambda db: None, on_progress)
 
+    def catch_up(self, on_progress: Progress | None = None) -> None:
+        """``refresh`` beside this catalog, which is free to answer meanwhile (see ``as_known``)."""
+        reader = Catalog(self.folder)
+        reader.refresh(on_progress)
+        reader.close()
+
+    def mark(self) -> object:
+        """What changes exactly when something in the folder does, for whoever keeps answers."""
+        return self.ask(_mark)
+
     def refresh_one(self, session: str) -> None:
         """Read what is new in one session, for whoever just wrote it: no other file is looked at."""
         with self._lock:
@@ -316,6 +326,24 @@ class Catalog:
         """One session's row, ``None`` if there is none."""
         found = self.ask(lambda db: _infos(db, "WHERE s.id=?", (session,)))
         return found[0] if found else None
+
+    def infos(self, ids: Iterable[str]) -> dict[str, SessionInfo]:
+        """The rows of the sessions ``ids`` that are there, in this order."""
+        wanted = json.dumps(order := list(ids))
+        rows = self.ask(lambda db: _infos(db, "WHERE s.id IN (SELECT value FROM json_each(?))", (wanted,)))
+        found = {row.id: row for row in rows}
+        return {session: found[session] for session in order if session in found}
+
+    def lineage(self) -> dict[str, tuple[str, int]]:
+        """Each fork's parent, and how many messages it copied."""
+        wanted = "SELECT id, parent, inherited FROM sessions WHERE parent IS NOT NULL"
+        rows = self.ask(lambda db: db.execute(wanted).fetchall())
+        return {session: (parent, inherited) for session, parent, inherited in rows}
+
+    def models(self) -> Ids:
+        """Every model that worked on an answer, sorted."""
+        wanted = "SELECT DISTINCT spelled FROM names WHERE kind='model'"
+        return sorted(name for (name,) in self.ask(lambda db: db.execute(wanted).fetchall()))
 
     def tags(self) -> dict[str, int]:
         """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""
@@ -484,6 +512,11 @@ def _unreadable(folder: Path, error: OSError) -> StorageError:
     return StorageError(folder, f"cannot be read as a folder of sessions ({error.strerror or error})")
 
 
+def _mark(db: sqlite3.Connection) -> object:
+    # A catalog that was made anew counts its changes from the start, but through another connection.
+    return db, db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]
+
+
 def pack(change: int, files: Files) -> bytes:
     """File states as one value that is read in a few milliseconds: change, numbers, names."""
     numbers = array("q", [change, len(files)])
@@ -531,38 +564,11 @@ def _family_page(db: sqlite3.Connection, clause: str, values: Sequence[Any], off
     here = {parent for (parent,) in db.execute(wanted, (*values, parents))}
     # Nearly all sessions are no family: the listing is walked only as far as the page reaches.
     listed = (session for (session,) in db.execute(f"SELECT s.id FROM sessions s WHERE {clause} {newest}", values))
-    ordered = family_order(listed, [pair for pair in lineage if pair[1] in here])
+    ordered = family.in_order(listed, [pair for pair in lineage if pair[1] in here])
     shown = list(itertools.islice(ordered, offset, offset + limit))
     marks = ", ".join("?" * len(shown))
     rows = {row.id: row for row in _infos(db, f"WHERE s.id IN ({marks})", [session for session, _ in shown])}
     return Page([rows[session] for session, _ in shown], [depth for _, depth in shown], total)
-
-
-def family_order(newest_first: Iterable[str], lineage: Sequence[tuple[str, str]]) -> Iterator[tuple[str, int]]:
-    """(id, depth) with forks under their parents; a circle starts a family.
-
-    ``lineage`` are the (fork, parent) of which both are listed, the newest fork first.
-    """
-    parents = {session: parent for session, parent in lineage if session != parent}
-    children: dict[str, list[str]] = {}
-    for session, parent in parents.items():
-        children.setdefault(parent, []).append(session)
-    placed: set[str] = set()
-    for session in newest_first:
-        if session in placed:
-            continue
-        root, way = session, {session}
-        while (above := parents.get(root)) is not None and above not in way:
-            root = above
-            way.add(root)
-        waiting = [(root, 0)]
-        while waiting:
-            one, depth = waiting.pop()
-            if one in placed:
-                continue
-            placed.add(one)
-            yield one, depth
-            waiting += [(child, depth + 1) for child in reversed(children.get(one, []))]
 
 
 def _totals(db: sqlite3.Connection) -> FolderTotals:

@@ -30,7 +30,7 @@ from sessions_lib import query
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content
 from sessions_lib.query import Query
-from sessions_lib.store import records
+from sessions_lib.store import plain, records
 from sessions_lib.store.folder import disk, jsonl, scan
 from sessions_lib.store.folder.index import prefilter
 from sessions_lib.store.folder.index.rows import INFO, from_us, info_of, to_us
@@ -382,7 +382,7 @@ class Search:
             (*values, -1 if self.limit is None else self.limit),
         )
         without_days = replace(asked, since=None, until=None)
-        return [hit for row in found if (hit := scan.title_hit(without_days, info_of(row), ()))]
+        return [hit for row in found if (hit := plain.title_hit(without_days, info_of(row), ()))]
 
     def _without_words(self) -> list[Hit]:
         """Roles and days only: the newest message of each session that passes."""
@@ -485,7 +485,7 @@ class Search:
                 break
             if prefilter.may_hold(self.folder / f"{session}{scan.MESSAGES}", anchors):
                 contents = scan.read(self.folder, session)
-                found += [hit for hit in scan.hits_in(self.asked, contents) if hit.message is not None]
+                found += [hit for hit in plain.hits_in(self.asked, contents) if hit.message is not None]
         return found
 
 
