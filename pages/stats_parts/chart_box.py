@@ -50,7 +50,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     shown = table.copy()
     for name in shown.columns:
         if pd.api.types.is_datetime64_any_dtype(shown[name]):
-            shown[name] = shown[name].dt.strftime("%Y-%m-%d" if name == "day" else "%Y-%m-%d %H:%M")
+            shown[name] = shown[name].dt.strftime("%Y-%m-%d" if name == "day" else "%Y-%m-%d %H:%M").fillna("unknown")
         elif name in ("title", "tag", "model", "tool", "name"):
             shown[name] = [visible(str(text)) for text in shown[name]]
     return shown.rename(columns=head)
@@ -97,7 +97,7 @@ def ranked(
         {field or label: top[field or label], "label": distinct(top[label]), measure: top[measure].astype("float64")}
     )
     chart = charts.bars(shown, measure, head(measure), field or label)
-    is_unknown = measure in ("total", "own_total") and bool(table[measure].isna().all())
+    is_unknown = measure in ("total", "own_total") and bool(table[measure].isna().any())
     nothing = {"nothing": charts.UNKNOWN_TOKENS} if is_unknown else {}
     charts.show(
         name, chart, len(table), lambda: readable(table[list(columns)]), picked, stamp, field or label, **nothing

@@ -142,7 +142,7 @@ def tokens_by_day(chosen: Filters, mark: str) -> None:
     with place:
         days = once(stats.by_day, chosen.asked, chosen.zone, None if stack == "kind" else stack)
         days["day"] = pd.to_datetime(days["day"])
-        shown = kinds(days) if stack == "kind" else _largest(days.dropna(subset=["total"]))
+        shown = kinds(days) if stack == "kind" else _largest(days[days["total"].fillna(0) > 0])
         if stack == "tag":
             st.caption("A session with two tags stands under both.")
         order = (
@@ -150,7 +150,7 @@ def tokens_by_day(chosen: Filters, mark: str) -> None:
         )
         shown = shown.groupby(["day", "name"])["total"].sum().reset_index()
         chart = charts.by_day(shown.assign(total=shown["total"].astype("float64")), "total", "Tokens", "name", order)
-        nothing = charts.UNKNOWN_TOKENS if days["total"].isna().all() else "No tokens."
+        nothing = charts.UNKNOWN_TOKENS if days["total"].isna().any() else "No tokens."
         name = f"tokens-by-day-{stack}"
         charts.show(name, chart, len(days), lambda: readable(days), _day_picked, mark, "date", nothing)
 

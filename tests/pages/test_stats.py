@@ -65,6 +65,20 @@ def test_without_known_tokens_every_chart_of_tokens_says_so(open_page, folder):
     assert figures(page)["Tokens"] == "unknown"
     assert texts(page).count("No tokens are known: none of these answers reported usage.") == 6
     assert "NaN" not in texts(page)
+    for stack in ("model", "tag"):
+        page.session_state["stats_stack"] = stack
+        assert not page.run().exception
+        assert texts(page).count("No tokens are known") == 6
+
+
+def test_a_session_without_a_time_says_so_in_the_tables(open_page, folder):
+    write(folder, "a", said("q"), said("r", "assistant", usage=used(60, 40)), imported_from={"key": "chat:a"})
+
+    page = open_page("stats", when="all")
+
+    assert not page.exception
+    assert figures(page)["Tokens"] == "100"
+    assert table(page, "expensive-sessions")["Last message (UTC)"].tolist() == ["unknown"]
 
 
 def test_a_chain_of_forks_counts_each_message_once(open_page, folder):
