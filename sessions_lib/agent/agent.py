@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import messages, names, text
-from sessions_lib.agent import cancellation, demo_model, demo_world, providers, tools
+from sessions_lib.agent import cancellation, demo_world, providers, tools
+from sessions_lib.agent.answerer import Answerer
 from sessions_lib.agent.cancellation import Stop, Stopped
 from sessions_lib.agent.events import (
     Event,
@@ -38,13 +40,13 @@ from sessions_lib.agent.events import (
     Waiting,
 )
 from sessions_lib.agent.own_key import OwnKey, Withheld
-from sessions_lib.agent.providers import owned
+from sessions_lib.agent.providers import Endpoint, owned
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.agent.tools import Tool, as_tools
 from sessions_lib.errors import ProviderError, SessionError, StepLimitReached
 from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
-from sessions_lib.messages.request import LONGEST_RESULT, TAIL, left_out_of, user_first
+from sessions_lib.messages.request import LONGEST_RESULT, TAIL, left_out_of, user_first, without_superseded
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
@@ -53,23 +55,8 @@ from sessions_lib.store.store import Hold
 if TYPE_CHECKING:
     from openai import OpenAI
 
-__all__ = [
-    "Agent",
-    "Event",
-    "Finished",
-    "MessageStored",
-    "Notice",
-    "ReasoningDelta",
-    "TextDelta",
-    "ToolCallStarted",
-    "ToolFinished",
-    "UsageReported",
-    "Waiting",
-]
-
-
 _KEPT = "What was said is saved, marked as interrupted. Ask again to have it answered anew."
-_SHORT = f"the first {LONGEST_RESULT - TAIL:,} and the last {TAIL:,} of them, the session keeps all"
+_SHORT = f"the model gets the first {LONGEST_RESULT - TAIL:,} and the last {TAIL:,} characters; the session keeps all"
 Events = Generator[Event, None, None]
 
 
@@ -110,63 +97,37 @@ class Agent:
             raise SessionError(f"max_steps must be at least 1, not {max_steps}.")
         self.name = name
         self.max_steps = max_steps
-        self._asked_for = (model, base_url, api_key, client)
-        self._system, self._temperature = system, temperature
         self._given_tools = None if tools is None else as_tools(tools)
-        providers.check_given(base_url, api_key)  # nothing is made where these are wrong
+        self._who = Answerer(model, base_url, api_key, client, system, temperature)
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
-        self._chosen: providers.Endpoint | None = None
-        self._is_beginning = False  # the first answer of the session is being waited for
-        self._choose()
+        self._who.choose(self.session)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the model answers."""
+        return self._who.endpoint
+
+    @property
+    def tools(self) -> list[Tool]:
+        """What the model may call: what was given, else the demo's own for the demo, else nothing."""
+        if self._given_tools is not None:
+            return self._given_tools
+        return list(demo_world.TOOLS) if self.endpoint.is_demo else []
 
     @property
     def system(self) -> str | None:
         """The system prompt: the agent's own, else the session's."""
-        found = self._system if self._system is not None else self.session.meta.get("system")
-        return found if isinstance(found, str) else None
+        return self._who.system(self.session)
 
     @property
     def temperature(self) -> float | None:
         """The temperature: the agent's own, else the session's, else the provider's default (``None``)."""
-        found = self._temperature if self._temperature is not None else self.session.meta.get("temperature")
-        return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+        return self._who.temperature(self.session)
 
     @property
     def settings(self) -> dict[str, Any]:
         """What answers here, as a session's metadata remembers it: never the key."""
-        own = {"system": self.system, "temperature": self.temperature}
-        return {**self.endpoint.settings, **{key: value for key, value in own.items() if value is not None}}
-
-    def _choose(self) -> None:
-        """Settle who answers: again, if the session was told something else since."""
-        chosen = providers.choose(*self._asked_for, session=self.session.meta)
-        if chosen == self._chosen:
-            return
-        self._chosen = self.endpoint = chosen
-        self._client = self._asked_for[-1]
-        demo_tools = list(demo_world.TOOLS) if chosen.is_demo else []
-        self.tools = demo_tools if self._given_tools is None else self._given_tools
-
-    def _remember(self) -> None:
-        """Write what was given into the metadata of a session that begins now and names no endpoint."""
-        model, base_url, _, client = self._asked_for
-        meta = self.session.meta
-        given: dict[str, Any] = {}
-        if (model or base_url or client) and not meta.get("base_url") and not meta.get("model"):
-            given |= self.endpoint.settings
-        given |= {"system": self._system} if self._system and not meta.get("system") else {}
-        if self._temperature is not None and meta.get("temperature") is None:
-            given["temperature"] = self._temperature
-        if given:
-            self.session.update_meta(given)
-        self._is_beginning = True
-
-    def _remember_model(self) -> None:
-        """Write the model that answered first where the session was to be answered by whatever the server lists."""
-        meta, settings = self.session.meta, self.endpoint.settings
-        if self._is_beginning and not meta.get("model") and meta.get("base_url") == settings.get("base_url", ""):
-            self.session.update_meta(settings)
-        self._is_beginning = False
+        return self._who.settings(self.session)
 
     # ------------------------------------------------------------ asking
 
@@ -188,11 +149,10 @@ class Agent:
             raise SessionError("The prompt is empty; nothing was sent. Type a prompt.")
         hold = self.session.hold()
         try:
-            self._choose()
-            if self.endpoint.lacks_key and self._client is None:
-                raise providers.without_key(self.endpoint)
+            self._who.choose(self.session)
+            self._who.check()
             if not self.session.messages:
-                self._remember()
+                self._who.begin(self.session)
             missing = tool_calls.settle(self.session.messages)
             if prompt is None and not missing and not messages.awaits_answer(self.session.messages):
                 raise SessionError(
@@ -222,7 +182,7 @@ class Agent:
     def _steps(self, stop: Stop) -> Events:
         message: Message | None = None
         if long := sum(left_out_of(stored) > 0 for stored in self.session.messages if stored.get("role") == "tool"):
-            yield Notice(f"{text.count(long, 'long result')} of tools: the model gets {_SHORT}.")
+            yield Notice(f"{text.count(long, 'long result')} of tools: {_SHORT}.")
         for _ in range(self.max_steps):
             try:
                 message = yield from self._model_step(stop)
@@ -241,7 +201,7 @@ class Agent:
     # ------------------------------------------------------------ one model call
 
     def _model_step(self, stop: Stop) -> Generator[Event, None, Message]:
-        model_call = providers.ModelCall(self._made_client(), self.endpoint, self._request)
+        model_call = providers.ModelCall(self._who.client, self.endpoint, self._request)
         answer, started, first_token_ms = Answer(), time.perf_counter(), None
         key = self._own_key()
         words, thoughts = Withheld(key), Withheld(key)
@@ -275,7 +235,7 @@ class Agent:
                 raise ProviderError(f"{error} {_KEPT}", status=error.status) from error
         finally:
             chunks.close()
-            self.endpoint = model_call.endpoint
+            self._who.endpoint = model_call.endpoint
         if not answer.is_whole:
             how = f" with {answer.finish_reason!r}" if answer.finish_reason else ""
             broken = f"{self.endpoint.name} stopped in the middle of its answer{how}."
@@ -284,15 +244,15 @@ class Agent:
             yield MessageStored(kept)
             raise ProviderError(f"{broken} {_KEPT}")
         message = self._store(answer, started, first_token_ms)
-        self._remember_model()
+        self._who.has_answered(self.session)
         yield MessageStored(message)
         if (reported := usage.of(message)) is not None:
             yield UsageReported(reported)
         return message
 
-    def _request(self, endpoint: providers.Endpoint) -> dict[str, Any]:
+    def _request(self, endpoint: Endpoint) -> dict[str, Any]:
         """What is asked of the model of ``endpoint``."""
-        sent = _without_superseded(self.session.messages)
+        sent = without_superseded(self.session.messages)
         said = messages.for_request(sent, self.system, is_own=owned.is_made_by(endpoint))
         request: dict[str, Any] = {"messages": user_first(said), "stream_options": {"include_usage": True}}
         if self.tools:
@@ -306,7 +266,7 @@ class Agent:
         if not answer.says_anything:
             return None
         stored = self._store(answer, started, first_token_ms)
-        self.session.extend(_results_of_stopped(tool_calls.calls_of(stored), is_running=False))
+        self.session.extend(tools.of_stopped(tool_calls.calls_of(stored), is_running=False))
         return stored
 
     def _store(self, answer: Answer, started: float, first_token_ms: int | None) -> Message:
@@ -319,13 +279,8 @@ class Agent:
             message["first_token_ms"] = first_token_ms
         return self.session.append(message)
 
-    def _made_client(self) -> OpenAI:
-        if self._client is None:
-            self._client = demo_model.client() if self.endpoint.is_demo else providers.client(self.endpoint)
-        return self._client
-
     def _own_key(self) -> OwnKey:
-        return OwnKey(self._made_client().api_key)
+        return OwnKey(self._who.client.api_key)
 
     # ------------------------------------------------------------ the tools of one step
 
@@ -348,11 +303,10 @@ class Agent:
                 yield MessageStored(stored)
                 yield ToolFinished(called, stored)
                 if left_out_of(stored):
-                    size = len(content.text(stored))
-                    yield Notice(f"The result of {called.name} has {size:,} characters; the model gets {_SHORT}.")
+                    yield Notice(f"The result of {called.name} is long: {_SHORT}.")
         except (Stopped, GeneratorExit, KeyboardInterrupt):
             if waiting:  # else the interrupt came while the last result was stored
-                self.session.extend(_results_of_stopped(waiting, is_running=is_running))
+                self.session.extend(tools.of_stopped(waiting, is_running=is_running))
             raise
 
     # ------------------------------------------------------------ forks
@@ -368,7 +322,7 @@ class Agent:
     def _on(self, session: Session) -> Agent:
         twin = Agent.__new__(Agent)
         twin.__dict__.update(self.__dict__)
-        twin.session = session
+        twin.session, twin._who = session, replace(self._who)
         return twin
 
 
@@ -388,26 +342,6 @@ def _session(name: str | None, session_id: str | None, save_dir: str | Path | No
 
 def _ms_since(started: float) -> int:
     return round((time.perf_counter() - started) * 1000)
-
-
-def _without_superseded(stored: Sequence[Message]) -> list[Message]:
-    """``stored`` without interrupted answers that another answer follows, or that are to be answered again now.
-
-    Two assistant messages in a row, or one at the end, are refused by some providers; the file keeps both.
-    """
-    kept = []
-    for index, message in enumerate(stored):
-        following = stored[index + 1].get("role") if index + 1 < len(stored) else "assistant"
-        is_cut = message.get("role") == "assistant" and message.get("interrupted") and not message.get("tool_calls")
-        if not (is_cut and following == "assistant"):
-            kept.append(message)
-    return kept
-
-
-def _results_of_stopped(waiting: Sequence[Call], *, is_running: bool) -> list[Message]:
-    """Results for calls that will get no other: the first, if it is running, may have taken effect."""
-    running = [tools.result(called, tool_calls.UNKNOWN_OUTCOME, effect=True) for called in waiting[: int(is_running)]]
-    return running + [tools.result(called, tools.NOT_RUN, effect=False) for called in waiting[int(is_running) :]]
 
 
 def _finished(message: Message | None, *, interrupted: bool) -> Finished:

@@ -223,6 +223,12 @@ def result(called: Call, text: str, *, effect: bool, is_error: bool = True, dura
     return message if duration_ms is None else {**message, "duration_ms": duration_ms}
 
 
+def of_stopped(waiting: Sequence[Call], *, is_running: bool) -> list[Message]:
+    """Results for calls that will get no other: the first, if it is running, may have taken effect."""
+    running = [result(called, tool_calls.UNKNOWN_OUTCOME, effect=True) for called in waiting[: int(is_running)]]
+    return running + [result(called, NOT_RUN, effect=False) for called in waiting[int(is_running) :]]
+
+
 def _failure(error: BaseException) -> str:
     if isinstance(error, SessionError):
         return str(error)  # already a sentence for whoever reads it

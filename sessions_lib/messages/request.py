@@ -62,6 +62,20 @@ def for_request(
     return [*([{"role": "system", "content": head}] if head else []), *_without_neighbours(sent)]
 
 
+def without_superseded(stored: Sequence[Message]) -> list[Message]:
+    """``stored`` without interrupted answers that another answer follows, or that are to be answered again now.
+
+    Two assistant messages in a row, or one at the end, are refused by some providers; the file keeps both.
+    """
+    kept = []
+    for index, message in enumerate(stored):
+        following = stored[index + 1].get("role") if index + 1 < len(stored) else "assistant"
+        is_cut = message.get("role") == "assistant" and message.get("interrupted") and not message.get("tool_calls")
+        if not (is_cut and following == "assistant"):
+            kept.append(message)
+    return kept
+
+
 def user_first(request: Sequence[Message]) -> list[Message]:
     """``request`` with a word of the user's in front of an assistant that spoke first: templates want one there."""
     start = next((index for index, message in enumerate(request) if message["role"] != "system"), len(request))

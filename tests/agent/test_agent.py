@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 from sessions_lib import Agent, Session, SessionManager, tool
-from sessions_lib.agent.agent import (
+from sessions_lib.agent.cancellation import Stop
+from sessions_lib.agent.events import (
     Finished,
     MessageStored,
+    Notice,
     ReasoningDelta,
     TextDelta,
     ToolCallStarted,
     ToolFinished,
     UsageReported,
 )
-from sessions_lib.agent.cancellation import Stop
 from sessions_lib.errors import ProviderError, SessionError, SessionLocked, StepLimitReached, StorageError
 from sessions_lib.messages.usage import Usage
 from tests.model_server import (
@@ -793,3 +794,25 @@ def test_an_evil_id_is_refused_and_creates_nothing(tmp_path: Path, evil: str) ->
         Agent(session_id=evil, save_dir=tmp_path / "s")
 
     assert not (tmp_path / "s").exists()
+
+
+# ------------------------------------------------------------------ results of megabytes
+
+
+def test_a_result_of_megabytes_is_stored_whole_and_the_model_and_the_person_are_told(tmp_path: Path) -> None:
+    @tool(effect=False)
+    def read() -> str:
+        """Reads a large file."""
+        return "x" * 3_000_000
+
+    with ModelServer(ask(("c1", "read", {})), say("Large."), say("Yes.")) as server:
+        first = list(agent_on(server, tmp_path, tools=[read]).stream("Read"))
+        again = list(agent_on(server, tmp_path).stream("And?"))
+
+    assert len(on_disk(tmp_path)[2]["content"]) == 3_000_000
+    sent = server.sent[1][2]["content"]
+    assert len(sent) < 101_000
+    assert "2,900,000 of the 3,000,000 characters of this result are left out here" in sent
+    short = "the model gets the first 80,000 and the last 20,000 characters; the session keeps all."
+    assert [event.text for event in first if isinstance(event, Notice)] == [f"The result of read is long: {short}"]
+    assert [event.text for event in again if isinstance(event, Notice)] == [f"1 long result of tools: {short}"]

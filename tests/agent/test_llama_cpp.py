@@ -15,7 +15,7 @@ import pytest
 
 from sessions_lib import Agent, Session, messages
 from sessions_lib.agent import providers, runs
-from sessions_lib.agent.agent import TextDelta
+from sessions_lib.agent.events import TextDelta
 from sessions_lib.messages import usage
 from sessions_lib.store.store import open_store
 from tests.model_server import problems

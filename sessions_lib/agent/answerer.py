@@ -1,0 +1,97 @@
+"""Who answers in a session: what its agent was given, then what the session remembers, then the environment.
+
+A session that begins remembers what was given: address, model, system prompt and temperature, never the key. So it
+comes back with the session in the app, the terminal and the library.
+
+Does not ask anybody anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sessions_lib.agent import demo_model, providers
+from sessions_lib.agent.providers import Endpoint
+from sessions_lib.errors import NewerVersion, SessionError
+from sessions_lib.store.session import Session
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+
+@dataclass
+class Answerer:
+    """What an agent was given, and the endpoint that came of it for the session it was last chosen for."""
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    given_client: OpenAI | None = None
+    given_system: str | None = None
+    given_temperature: float | None = None
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    _chosen: Endpoint | None = None
+    _client: OpenAI | None = None
+    _is_beginning: bool = False  # the first answer of the session is being waited for
+
+    def __post_init__(self) -> None:
+        providers.check_given(self.base_url, self.api_key)
+
+    def choose(self, session: Session) -> None:
+        """Settle who answers in ``session``: again, if it was told something else since."""
+        chosen = providers.choose(self.model, self.base_url, self.api_key, self.given_client, session=session.meta)
+        if chosen != self._chosen:  # else the endpoint may know its model by now
+            self._chosen = self.endpoint = chosen
+            self._client = self.given_client
+
+    def check(self) -> None:
+        """Refuse to go on without a key where one is needed, before anything is stored or sent."""
+        if self.endpoint.lacks_key and self._client is None:
+            raise providers.without_key(self.endpoint)
+
+    @property
+    def client(self) -> OpenAI:
+        """The connection to the endpoint, made when first asked for."""
+        if self._client is None:
+            self._client = demo_model.client() if self.endpoint.is_demo else providers.client(self.endpoint)
+        return self._client
+
+    def system(self, session: Session) -> str | None:
+        """The system prompt: the given one, else the session's."""
+        found = self.given_system if self.given_system is not None else session.meta.get("system")
+        return found if isinstance(found, str) else None
+
+    def temperature(self, session: Session) -> float | None:
+        """The temperature: the given one, else the session's, else the provider's default (``None``)."""
+        found = self.given_temperature if self.given_temperature is not None else session.meta.get("temperature")
+        return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    def settings(self, session: Session) -> dict[str, Any]:
+        """What answers in ``session``, as its metadata remembers it."""
+        own = {"system": self.system(session), "temperature": self.temperature(session)}
+        return {**self.endpoint.settings, **{key: value for key, value in own.items() if value is not None}}
+
+    def begin(self, session: Session) -> None:
+        """Have ``session``, which has no message yet, remember what was given and it does not name itself."""
+        self._is_beginning = True
+        meta = session.meta
+        given: dict[str, Any] = {}
+        if (self.model or self.base_url or self.given_client) and not meta.get("base_url") and not meta.get("model"):
+            given |= self.endpoint.settings
+        if self.given_system and not meta.get("system"):
+            given["system"] = self.given_system
+        if self.given_temperature is not None and meta.get("temperature") is None:
+            given["temperature"] = self.given_temperature
+        if given:
+            with contextlib.suppress(NewerVersion):  # that is read and never rewritten; its messages go on
+                session.update_meta(given)
+
+    def has_answered(self, session: Session) -> None:
+        """Have ``session`` remember the model, if it began with whatever the server lists first."""
+        settings = self.endpoint.settings
+        if self._is_beginning and not session.meta.get("model") and session.meta.get("base_url"):
+            with contextlib.suppress(SessionError):  # the answer is stored; the next run asks for the list again
+                session.update_meta({"model": settings.get("model")})
+        self._is_beginning = False
