@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,14 +221,17 @@ class MemoryStore:
             kept.messages, kept.version, kept.written = stored, next(self._changes), datetime.now(UTC)
             self.read(session_id, known, messages=True)
 
-    def change_meta(self, session_id: str, change: Change, known: Contents) -> None:
-        """Store what ``change`` makes of the metadata as it is now."""
+    @contextmanager
+    def changing_meta(self, session_id: str, change: Change, known: Contents) -> Iterator[None]:
+        """Store what ``change`` makes of the metadata as it is now, when what is done inside is done."""
         with self._mutex:
             kept = self._still(session_id)
             version = kept.meta.get("version")
             if isinstance(version, int | float) and version > META_VERSION:
                 raise NewerVersion(session_id, version)
-            kept.meta, kept.meta_version = _stored_meta(change(dict(kept.meta))), next(self._changes)
+            changed = _stored_meta(change(dict(kept.meta)))
+            yield
+            kept.meta, kept.meta_version = changed, next(self._changes)
             known.meta, known.revision = _metadata(kept), Revision(known.revision.messages, kept.meta_version)
 
     def fork(
@@ -328,7 +331,8 @@ class MemoryStore:
                 self.replace(session_id, mended, known, hold, kept_as="repaired")
         if any(fault.line is None for fault in faults):
             changes = checks.mended_meta(session_id, known.meta, known.messages)
-            self.change_meta(session_id, lambda values: {**values, **changes}, known)
+            with self.changing_meta(session_id, lambda values: {**values, **changes}, known):
+                pass
         return faults
 
     def line_count(self, session_id: str) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sessions_lib import messages, names, text
 from sessions_lib.errors import SessionError
-from sessions_lib.messages import content
+from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store import merge, records
 from sessions_lib.store.manager import SessionManager
@@ -86,6 +86,7 @@ def join(manager: SessionManager, plan: Preview, new_id: str | None = None) -> S
     tags = list(a.tags)
     tags += [tag for tag in b.tags if records.tag_key(tag) not in set(map(records.tag_key, tags))]
     kept = {key: value for key, value in a.meta.items() if key in _KEPT}
+    encoding.encode_lines(plan.messages)  # what cannot be stored is said before a session is made for it
     shared_with = plan.messages[plan.shared - 1]["id"] if plan.shared else None
     session = manager.create(
         plan.title,

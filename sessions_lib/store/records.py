@@ -203,6 +203,19 @@ def changed_tags(meta: Mapping[str, Any], add: Iterable[str], remove: Iterable[s
     return tags
 
 
+def with_source(meta: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """``meta`` with the session ``source`` among those that were merged into it; ``SessionError`` where it is odd."""
+    sources = meta.get("merged_from")
+    if sources is None:
+        sources = []
+    if not isinstance(sources, list) or not all(isinstance(one, str) for one in sources):
+        raise SessionError(
+            f"The metadata of {str(meta.get('id'))[:60]!r} is odd: merged_from is no list of session ids. "
+            "Nothing was changed. Correct it in the file, or take it out, and merge again."
+        )
+    return {**meta, "merged_from": list(dict.fromkeys([*sources, source]))}
+
+
 def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
     """The tags in ``meta``, each once, upper and lower case alike."""
     return tuple({tag_key(tag): tag for tag in reversed(Metadata(meta).tags)}.values())[::-1]

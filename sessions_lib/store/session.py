@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,8 @@ class Session:
         self._change_meta(lambda values: {**values, "tags": records.changed_tags(values, list(add), list(remove))})
 
     def _change_meta(self, change: Change) -> None:
-        self._store.change_meta(self._id, change, self._known)
+        with self._store.changing_meta(self._id, change, self._known):
+            pass
 
     # ------------------------------------------------------------ forks
 
@@ -241,11 +243,10 @@ class Session:
         with self._held() as hold:
             self.refresh()
             merged = merging.merge(self.messages, other.messages)
-            if len(merged) != len(self.messages):
-                with self._mutex:
-                    self._store.replace(self._id, merged, self._known, hold, kept_as="merged")
-        sources = [*self.meta.get("merged_from", []), other.id]
-        self.update_meta({"merged_from": list(dict.fromkeys(sources))})
+            with self._store.changing_meta(self._id, partial(records.with_source, source=other.id), self._known):
+                if len(merged) != len(self.messages):
+                    with self._mutex:
+                        self._store.replace(self._id, merged, self._known, hold, kept_as="merged")
 
     def import_from(self, other: Session) -> int:
         """Append the messages of ``other`` that this session does not have, ids kept; how many there were."""
@@ -282,11 +283,15 @@ class Session:
                 "Load into a new session, or use import_from."
             )
         found, meta = documents.read(Path(path))
-        self.extend(found)
         kept = {key: value for key, value in meta.items() if key not in ("id", "version", "forked_from")}
-        self.update_meta(
-            {"title": Path(path).stem, **kept, **({"title": self._known.meta.title} if self._known.meta.title else {})}
-        )
+        own = {"title": self._known.meta.title} if self._known.meta.title else {}
+        changes = {"title": Path(path).stem, **kept, **own}
+        with (
+            self._held() as hold,
+            self._store.changing_meta(self._id, lambda values: {**values, **changes}, self._known),
+            self._mutex,
+        ):
+            self._store.append(self._id, [_stamped(message) for message in found], self._known, hold)
 
 
 def fork(

@@ -135,8 +135,12 @@ class SessionStore(Protocol):
     ) -> None:
         """Put ``messages`` in place of those there are, which go to the trash as ``kept_as``."""
 
-    def change_meta(self, session_id: str, change: Change, known: Contents) -> None:
-        """Store what ``change`` makes of the metadata as it is now; a running session can be changed, too."""
+    def changing_meta(self, session_id: str, change: Change, known: Contents) -> AbstractContextManager[None]:
+        """What is done inside, and then what ``change`` makes of the metadata; a running session can be changed, too.
+
+        If the metadata cannot be changed (``NewerVersion``, or what ``change`` raises), that is said before anything is
+        done; if what is done inside fails, the metadata stays.
+        """
 
     def fork(
         self,

@@ -65,6 +65,16 @@ def origin_of(imported: Imported, source: Source, format: str) -> dict[str, Any]
     return origin
 
 
+def imported_now(meta: Mapping[str, Any], source: Source, of: int, *, has_grown: bool = False) -> Mapping[str, Any]:
+    """``meta`` with ``source`` as it is now, if the session came from there, or has grown from it."""
+    origin, stamp, path = meta.get("imported_from"), stamp_of(source), str(source.label.absolute())
+    if stamp is None or not isinstance(origin, dict) or not (has_grown or path == origin.get("path")):
+        return meta
+    size, modified = stamp
+    now = {"path": path, "size": size, "modified": modified, "of": of, "version_of_import": VERSION}
+    return {**meta, "imported_from": {**origin, **now}}
+
+
 def forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
     """``forked_from`` for a session that shares its first messages with ``parent``: the id, and how many."""
     session, shared = parent

@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sessions_lib import messages, names
-from sessions_lib.errors import SessionError
+from sessions_lib.errors import NewerVersion, SessionError
 from sessions_lib.importers.adding import provenance
 from sessions_lib.importers.adding.batch import Batch
 from sessions_lib.importers.adding.deleted import Deleted, names_of
@@ -258,21 +259,19 @@ class Store:
             if known_by(contents.messages, keeps_as_is=keeps_as_is) != known.ids:
                 raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
             stored = _stored(added, keeps_as_is=keeps_as_is)
-            store.append(known.id, stored, contents, hold, again=bool(contents.damaged))
-        self.remember(known.id, source, of=of, has_grown=True)
+            change = partial(provenance.imported_now, source=source, of=of, has_grown=True)
+            with store.changing_meta(known.id, change, contents):
+                store.append(known.id, stored, contents, hold, again=bool(contents.damaged))
 
-    def remember(self, session: str, source: Source, *, of: int, has_grown: bool = False) -> None:
+    def remember(self, session: str, source: Source, *, of: int) -> None:
         """Note in a session's metadata that ``source`` was imported as it is now, if it came from there."""
-        if self._dry_run or (stamp := provenance.stamp_of(source)) is None:
+        if self._dry_run:
             return
         opened = self._open(session)
-        origin = opened.meta.get("imported_from")
-        if isinstance(origin, dict):
-            size, modified = stamp
-            path = str(source.label.absolute())
-            now = {"path": path, "size": size, "modified": modified, "of": of, "version_of_import": provenance.VERSION}
-            if {**origin, **now} != origin and (has_grown or path == origin.get("path")):
-                opened.update_meta({"imported_from": {**origin, **now}})
+        change = partial(provenance.imported_now, source=source, of=of)
+        if (changed := change(opened.meta)) != opened.meta:
+            with contextlib.suppress(NewerVersion):  # what a newer Forkbook wrote is looked at again next time
+                opened.update_meta({"imported_from": changed["imported_from"]})
 
     def finish(self) -> None:
         """Write what waits; then give sessions their ``forked_from``, and sub-agents their caller, that came later.

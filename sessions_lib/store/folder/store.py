@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -226,8 +227,12 @@ class FolderStore:
             disk.replace(path, content)
         self.read(session_id, known, messages=True)
 
-    def change_meta(self, session_id: str, change: Change, known: Contents) -> None:
-        """Store what ``change`` makes of the metadata, which is read again first; a damaged file goes to the trash."""
+    @contextmanager
+    def changing_meta(self, session_id: str, change: Change, known: Contents) -> Iterator[None]:
+        """Store what ``change`` makes of the metadata, read again first, when what is done inside is done.
+
+        A damaged file of metadata goes to the trash.
+        """
         path = self._meta_path(session_id)
         with self._meta_hold(session_id):
             now = self.revision(session_id)
@@ -236,6 +241,7 @@ class FolderStore:
             current = metadata.read(path)
             metadata.check_writable(path, current)
             content = metadata.encode(change(dict(current.values or {"id": session_id, "created": times.now()})))
+            yield
             if current.fault:
                 trash.put(self.folder, session_id, "metadata", [path])
             disk.replace(path, content)
@@ -326,7 +332,8 @@ class FolderStore:
         if len(in_messages) < len(faults):
             self.read(session_id, known, messages=True)
             changes = checks.mended_meta(session_id, known.meta, known.messages)
-            self.change_meta(session_id, lambda values: {**values, **changes}, known)
+            with self.changing_meta(session_id, lambda values: {**values, **changes}, known):
+                pass
         return faults
 
     def line_count(self, session_id: str) -> int:
