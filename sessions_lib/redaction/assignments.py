@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 Kind = Literal["password", "pass", "secret", "token", "key", "auth"]
-HINTS = ("pass", "pwd", "secret", "token", "credential", "key", "auth", "senha", "contrase", "kennwort", "mnemonic")
+HINTS = ("pass", "pwd", "secret", "token", "credential", "key", "auth", "kennwort", "senha", "contrase", "mnemonic")
+_BEGINNINGS = (*HINTS, "mot de pass", "mot_de_pass", "mot-de-pass")
 
 _WORDS = (
-    r"(?P<password>pass(?:word|wd|phrase|code|wort)|pwd|senha|contrase(?:ñ|n)a|kennwort|mnemonic)"
+    r"(?P<password>pass(?:word|wd|phrase|code|wort)|pwd|senha|contrase(?:ñ|n)a|kennwort|mot[ _-]de[ _-]passe|mnemonic)"
     r"|(?P<pass>pass)|(?P<secret>secret|credentials?)|(?P<token>token)|(?P<key>key)|(?P<auth>auth)"
 )
 # Behind the word, in names such as SECRET_KEY_BASE, PASSWORD_PROD, token2, secret_access_key.
@@ -48,8 +49,8 @@ _SIGN = re.compile(
     r"[\"'`\]*)]{0,4}(?:[ \t](?:for|of|on|to|in|at)[ \t][\w.@/-]{1,60}(?=:))?"
     r"(?:[ \t]{0,3}:[ \t]{0,2}[\w.|?]{1,40}(?:\[\w{1,20}\])?(?=[ \t]{0,3}=[ \t]{0,3}[\"'`]))?"  # a type
     r"(?P<sign>[ \t]{0,8}(?::=|={1,3}>?|->|:)[ \t]{0,8}|>|,[ \t]{0,3}(?=[\"'`])"
-    r"|[ \t]{1,3}(?:is|was|ist|lautet)[ \t]{1,3}|[ \t]{1,3})[*_]{0,2}[ \t]{0,2}"
-    r"(?:[bru]{0,2}(?P<quote>[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n\\]|\\.){1,4096})(?P=quote)"
+    r"|[ \t]{1,3}(?:is|was|ist|lautet)[ \t]{1,3}|[ \t]{0,40}\|[ \t]{0,3}|[ \t]{1,3})[*_]{0,2}[ \t]{0,2}"
+    r"(?:[bru]{0,2}(?P<quote>\"\"\"|'{3}|[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n\\]|\\.){1,4096})(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;&<>\\|]{1,1024}))",
     re.IGNORECASE,
 )
@@ -59,7 +60,8 @@ _PAIR = re.compile(  # {"name": "DB_PASS", "value": "geheim"}; key="ApiKey" valu
     r"(?:\"(?P<a>[^\"\r\n]{1,1024})\"|'(?P<b>[^'\r\n]{1,1024})'|(?P<c>[^\s\"',;<>{}\[\]]{1,1024}))",
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"(?:^|[\s\"'=(\[`])--?[\w-]*\Z")
+_OPTION = re.compile(r"(?:(?:^|[\s\"'=(\[`])--?[\w-]*|(?:^|\n)[ \t]*(?:ENV|setenv|setx)[ \t]+\w*)\Z")
+_IN_TABLE = re.compile(r"\|[ \t*`]{0,3}[\w .-]{0,40}\Z")
 _TAG = re.compile(r"<[\w:.-]*\Z")
 _IN_TAG = re.compile(r"[^<>\r\n]{1,1024}(?=</)")
 _CALLED = re.compile(r"\([ \t]{0,3}[\"'`][\w.-]*\Z")
@@ -129,7 +131,7 @@ def places(text: str, lowered: str) -> Iterator[tuple[int, int]]:
 def _starts(lowered: str) -> list[int]:
     """Where the words of a name stand: found word by word, much faster than by the pattern."""
     starts = []
-    for word in HINTS:
+    for word in _BEGINNINGS:
         at = lowered.find(word)
         while at >= 0:
             starts.append(at)
@@ -193,6 +195,8 @@ def _value(text: str, name: re.Match[str], signed: re.Match[str], kind: Kind) ->
         return None
     if not sign:
         is_secret = _OPTION.search(before) is not None and value[0] != "-" and value.lower() not in _PROSE
+    elif sign == "|" and not _IN_TABLE.search(before):
+        is_secret = False
     elif signed["sign"] == "=":
         is_secret = _is_glued_secret(value, kind)
     else:
@@ -239,12 +243,14 @@ def _is_code(text: str, value: str, end: int) -> bool:
 def _is_quoted_secret(value: str, kind: Kind, sign: str, before: str) -> bool:
     if _is_no_secret(value) or value.lower() in ("required", "password", "token", "secret"):
         return False
+    if kind not in ("password", "pass") and (_NAME_ITSELF.match(value) or value.startswith("file:")):
+        return False
     has_blank = " " in value.strip()
     if has_blank and re.search(r"passw|token|secret|\bkey\b", value, re.IGNORECASE):
         return False  # a message about one
     if sign == ",":
         return _CALLED.search(before) is not None and len(value) >= 6 and not value.isalpha() and not has_blank
-    if not sign and not _OPTION.search(before):
+    if (not sign and not _OPTION.search(before)) or (sign == "|" and not _IN_TABLE.search(before)):
         return False
     if kind in ("password", "pass"):
         return len(value) >= 3 and not (kind == "pass" and value.isdigit() and len(value) < 4)
@@ -268,7 +274,9 @@ def _is_glued_secret(value: str, kind: Kind) -> bool:
 def _is_spaced_secret(text: str, name: re.Match[str], value: str, end: int, kind: Kind, sign: str) -> bool:
     """Judge ``name: value`` and ``name = value``, which sentences and code have, too."""
     has_digit = any(map(str.isdigit, value))
-    if sign in ("is", "was", "ist", "lautet"):
+    if value.startswith("file:") or (sign == ":" and text[max(0, name.start() - 1) : name.start()] == ":"):
+        return False  # a file; a part of a longer name, as arn:aws:…:secret:prod-1
+    if sign in ("is", "was", "ist", "lautet", "|"):
         return has_digit and len(value) >= 6 and not _NUMBER.match(value) and kind != "key"
     if kind in ("key", "auth"):
         return _looks_random(value)

@@ -11,14 +11,7 @@ from collections.abc import Iterator, Sequence
 
 Place = tuple[int, int]
 HINTS = ("private key", "openvpn static key", "putty-user-key-file", "private-mac")
-BARE_HINTS = (
-    "ibaak",
-    "ibadanbgkqhkig9w0b",
-    "mighageambmgbyqgsm49ageg",
-    "mhccaqeei",
-    "mc4caqawbqydk",
-    "b3blbnnzac1r",
-)
+BARE_HINTS = ("IBAAK", "IBADANBgkqhkiG9w0B", "MIGHAgEAMBMGByqGSM49AgEG", "MHcCAQEEI", "MC4CAQAwBQYDK", "b3BlbnNzaC1r")
 _MOST = 20_000  # characters of a block; an RSA key of 16,384 bits has 13,000
 _KIND = r"(?:[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V\d)"
 _BEGIN = re.compile(rf"-{{4,5}} ?BEGIN {_KIND} ?-{{4,5}}|PuTTY-User-Key-File-\d: ?[^\r\n]{{0,60}}", re.IGNORECASE)
@@ -30,6 +23,7 @@ _BARE = re.compile(
 )
 # A line of a body, behind what an editor, a diff, a quotation or a program puts around it.
 _LINE = re.compile(
+    r"(?:[\r\n]{1,2}[\w./-]{1,80}[:-]\d{1,6}[:-])?"  # grep
     r"(?:[ \t>|+*#/:→│┃\d.,;\"'`()\[\]-]|[\r\n]){0,40}"
     r"(?:(?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-\w{1,16})"
     r":[^\r\n]{0,200}"

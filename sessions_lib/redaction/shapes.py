@@ -8,6 +8,7 @@ than linear time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _SCHEME = r"(?:bearer|basic|token|apikey|api-key|negotiate|ntlm|splunk|key)[ \t]{1,3}"
 # A word of a command line, in quotes or not; a variable is none.
@@ -22,11 +23,6 @@ _NO_LOGIN = r"(?!(?:with|using|via|by|and|or|the|a|an|your|to|is|in)\b)\S{1,255}
 # whole) match is replaced
 Row = tuple[str, tuple[str, ...], str]
 SHAPES: tuple[Row, ...] = (
-    (
-        "Discord token",
-        (".",),
-        r"(?<![\w.-])[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}(?![\w.-])",
-    ),
     ("API key", (":aa",), r"(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"),  # Telegram
     ("API key", ("-us",), r"(?<![A-Za-z0-9])[a-f0-9]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),  # Mailchimp
     ("API key", ("q~",), r"(?<![\w~.-])[\w~.-]{3}[0-9]Q~[\w~.-]{31,34}(?![\w~.-])"),  # Microsoft Entra
@@ -42,7 +38,7 @@ SHAPES: tuple[Row, ...] = (
     (
         "authorization",
         ("authorization",),
-        rf"authorization[\"']{{0,2}}[ \t]{{0,3}}[:=,][ \t]{{0,3}}[\"'`]{{0,2}}(?:{_SCHEME}"
+        rf"(?<![A-Za-z])authorization[\"']{{0,2}}[ \t]{{0,3}}[:=,][ \t]{{0,3}}[\"'`]{{0,2}}(?:{_SCHEME}"
         r"(?!(?:auth|token|access|required|realm|scheme|header|your|the)\w{0,20}\b)"
         r"(?P<secret>[^\s\"'`<>\[\]$,;{}][^\s\"'`<>,;]{3,4095})"
         r"|(?:Digest|AWS4-HMAC-SHA256|OAuth|Hawk|SharedKey|SharedAccessSignature)[ \t]{1,3}"
@@ -52,7 +48,7 @@ SHAPES: tuple[Row, ...] = (
     (
         "authorization",
         ("bearer",),
-        r"\bbearer[ \t]{1,3}(?P<secret>(?=[A-Za-z._~+/=-]{0,255}[0-9])[A-Za-z0-9._~+/=-]{16,4096})",
+        r"\bbearer[ \t]{1,3}(?P<secret>(?=[A-Za-z._~+/=-]{0,255}[0-9])[A-Za-z0-9._~+/=-]{8,4096})",
     ),
     (
         "cookie",
@@ -70,7 +66,8 @@ SHAPES: tuple[Row, ...] = (
     (
         "password",
         ("machine", "login"),  # .netrc
-        rf"(?:\bmachine[ \t\r\n]{{1,8}}\S{{1,255}}|(?m:^)[ \t]{{0,8}}login[ \t]{{1,8}}{_NO_LOGIN})[ \t\r\n]{{1,8}}"
+        rf"(?:\bmachine[ \t\r\n]{{1,8}}\S{{1,255}}|\bdefault(?=[ \t\r\n]{{1,8}}(?:login|account)\b)"
+        rf"|(?m:^)[ \t]{{0,8}}login[ \t]{{1,8}}{_NO_LOGIN})[ \t\r\n]{{1,8}}"
         r"(?:(?:login|account)[ \t\r\n]{1,8}\S{1,255}[ \t\r\n]{1,8}){0,2}"
         r"password[ \t\r\n]{1,8}(?P<secret>[^\s\[$<]\S{0,255})",
     ),
@@ -82,8 +79,14 @@ SHAPES: tuple[Row, ...] = (
     (
         "password",
         ("identified", "password '", 'password "', "password('", 'password("'),  # SQL
-        r"\b(?:identified(?:[ \t]{1,3}with[ \t]{1,3}\S{1,40})?[ \t]{1,3}(?:by|as)[ \t]{1,3}|password(?:[ \t]{1,3}|\())"
+        r"\b(?:(?:create|alter|grant|set)\b[^\r\n]{0,200}?\bidentified(?:[ \t]{1,3}with[ \t]{1,3}\S{1,40})?"
+        r"[ \t]{1,3}(?:by|as)[ \t]{1,3}|password(?:[ \t]{1,3}|\())"
         r"(?:'(?P<secret>[^'\r\n\[$][^'\r\n]{0,255})'|\"(?P<secret_2>[^\"\r\n\[$][^\"\r\n]{0,255})\")",
+    ),
+    (
+        "password",
+        ("type=",),  # a field of a form
+        r"<input\b(?=[^<>]{0,400}\btype=[\"']?password\b)[^<>]{0,400}?\bvalue=[\"'](?P<secret>[^\"'<>\[$][^\"'<>]{0,255})",
     ),
     # --- people
     (
@@ -93,16 +96,11 @@ SHAPES: tuple[Row, ...] = (
     ),
     (
         "home folder",
-        (":\\", ":/"),
-        r"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)(?!Public\b)"
+        (":/users", *(":" + "\\" * count + "users" for count in range(1, 5))),
+        r"(?<![A-Za-z0-9])[A-Za-z]:(?:\\{1,4}|/)(?i:Users)(?:\\{1,4}|/)(?!(?i:Public)\b)"
         r"(?:[^\\/:*?\"<>|\r\n]{1,64}(?=[\\/])|[^\\/:*?\"<>|\s]{1,64})",
     ),
     ("home folder", ("/-",), r"(?<=/)-(?:Users|home)-[A-Za-z0-9_]{1,64}"),
-    (
-        "e-mail address",
-        ("@",),
-        r"(?<![\w.%+-])(?!git@)[\w.%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])",
-    ),
 )
 # Only where there is an address …
 ADDRESSES: tuple[Row, ...] = (
@@ -113,6 +111,12 @@ ADDRESSES: tuple[Row, ...] = (
         r"|hooks\.zapier\.com/hooks|[\w.-]{1,80}\.webhook\.office\.com/webhookb2|hook\.\w{2,6}\.make\.com)/[A-Za-z0-9/_@-]{16,255}",
     ),
     ("password", ("://",), r"(?<=://)[^\s/:@\"'<>\\]{0,128}:(?P<secret>(?![${%*\[<])[^\s/\"'<>\\]{1,256})@"),
+    (
+        "password",  # with a slash in it, which addresses should not have
+        ("sql", "postgres", "mongo", "redis", "amqp"),
+        r"\b(?:\w{0,10}sql|postgres|mongodb|rediss?|amqps?)(?:\+\w{1,20})?://[^\s/:@\"'<>\\]{0,128}:"
+        r"(?P<secret>(?![${%*\[<]|\d{1,5}/)[^\s\"'<>\\]{1,256})@",
+    ),
     ("token", ("://",), r"(?<=://)(?P<secret>[A-Za-z0-9_-]{16,255})@"),
 )
 # … and only where there is an option of a command.
@@ -135,17 +139,25 @@ COMMANDS: tuple[Row, ...] = (
         rf"\b(?:(?:sshpass|mongo\w{{0,8}}|(?:docker|podman|buildah|oras|registry|nerdctl|az)[ \t]{{1,3}}login)"
         rf"{_ON}(?-i:-p)|redis-cli{_ON}-a|ldap\w{{2,10}}{_ON}-w|(?:un)?zip{_ON}(?-i:-P))[ \t]{{1,3}}{_QUOTED}",
     ),
+    (
+        "password",
+        ("ssh-keygen", "openssl", "secret set"),
+        rf"\b(?:ssh-keygen{_ON}(?-i:-[NP])|openssl{_ON}(?-i:-k)|secret[ \t]set{_ON}(?:-b|--body))"
+        rf"[ \t=]{{1,3}}{_QUOTED}",
+    ),
     ("password", ("pass:",), r"-pass(?:in|out)?[ \t]{1,3}[\"']?pass:(?P<secret>[^\s\"'\[$]{1,255})"),  # openssl
     (
         "password",
-        ("sudo",),
+        ("sudo", "-stdin", "--with-token"),
         r"\becho[ \t]{1,3}(?:-n[ \t]{1,3})?[\"']?(?P<secret>[^\s\"'|\[$-][^\"'|\r\n]{0,120}?)[\"']?[ \t]{0,3}"
-        r"\|[ \t]{0,3}sudo[ \t]{1,3}-S",
+        r"\|[ \t]{0,3}(?:sudo[ \t]{1,3}-S|[^|\r\n]{1,200}?(?:--\w{1,20}-stdin|--with-token))",
     ),
 )
 REPLACEMENTS = {"home folder": "~"}
-GIVES_WAY = "e-mail address"  # not one where another matched: ``x:secret@host``
-_AS_WRITTEN = ("home folder", "Discord token", "API key")  # upper and lower case differ
+E_MAIL = "e-mail address"  # gives way where another matched: ``x:secret@host``
+_LOCAL = re.compile(r"(?<![\w.%+-])[\w.%+-]{1,64}\Z")
+_DOMAIN = re.compile(r"@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}(?![\w-])")
+_AS_WRITTEN = ("home folder", "API key")  # upper and lower case differ
 
 
 def compiled() -> list[tuple[str, re.Pattern[str], tuple[str, ...], str]]:
@@ -155,3 +167,14 @@ def compiled() -> list[tuple[str, re.Pattern[str], tuple[str, ...], str]]:
         for rows, gate in ((SHAPES, ""), (ADDRESSES, "://"), (COMMANDS, " -"))
         for kind, hints, pattern in rows
     ]
+
+
+def e_mail_addresses(text: str) -> Iterator[tuple[int, int]]:
+    """Where e-mail addresses stand in ``text``; ``git@`` is none."""
+    at = text.find("@")
+    while at >= 0:
+        local = _LOCAL.search(text[max(0, at - 65) : at])
+        domain = _DOMAIN.match(text, at) if local is not None else None
+        if local is not None and domain is not None and local.group() != "git":
+            yield at - len(local.group()), domain.end()
+        at = text.find("@", at + 1)

@@ -22,8 +22,8 @@ class Rule:
     """What is ``kind``, and what is put in its place; ``places`` finds it in a text (as it is, and in lower case).
 
     One of ``hints`` and the ``gate``, in lower case, are in every text where it is found; of one ``in_words`` the hints
-    are in long words. Those of a caller have none and are always tried. One that ``gives_way`` is not found where
-    another is: ``x:secret@host`` is no address.
+    are in long words, as they are written. Those of a caller have none and are always tried. One that ``gives_way`` is
+    not found where another is: ``x:secret@host`` is no address.
     """
 
     kind: str
@@ -51,16 +51,21 @@ def rules() -> tuple[Rule, ...]:
     blocks, bare = (lambda text, _: private_keys.places(text)), (lambda text, _: private_keys.bare(text))
     made = [Rule("private key", "[private key]", blocks, private_keys.HINTS)]
     made.append(Rule("private key", "[private key]", bare, private_keys.BARE_HINTS, in_words=True))
-    made += [_of_pattern(*row, in_words=True) for row in tokens.compiled()]
+    made += [_of_token(*row) for row in tokens.compiled()]
     made += [_of_pattern(*row) for row in shapes.compiled()]
+    addresses = lambda text, _: shapes.e_mail_addresses(text)  # noqa: E731 - a rule takes both, this needs one
+    made.append(Rule(shapes.E_MAIL, f"[{shapes.E_MAIL}]", addresses, ("@",), gives_way=True))
     made.append(_of_pattern("API key", tokens.cut(), ("…",)))
     made.append(Rule("secret", "[secret]", assignments.places, assignments.HINTS))
     return tuple(made)
 
 
-def _of_pattern(
-    kind: str, pattern: re.Pattern[str], hints: tuple[str, ...] = (), gate: str = "", *, in_words: bool = False
-) -> Rule:
+def _of_token(kind: str, pattern: re.Pattern[str], begins: tuple[str, ...]) -> Rule:
+    hints = tokens.hints(begins)
+    return Rule(kind, f"[{kind}]", lambda text, _: tokens.places(text, pattern, begins), hints, in_words=True)
+
+
+def _of_pattern(kind: str, pattern: re.Pattern[str], hints: tuple[str, ...] = (), gate: str = "") -> Rule:
     groups: list[str | int] = [name for name in pattern.groupindex if name.startswith("secret")] or [0]
 
     def places(text: str, lowered: str) -> Iterator[Place]:
@@ -70,7 +75,7 @@ def _of_pattern(
                     yield match.span(group)
 
     replacement = shapes.REPLACEMENTS.get(kind, f"[{kind}]")
-    return Rule(kind, replacement, places, hints, gate, in_words, gives_way=kind == shapes.GIVES_WAY)
+    return Rule(kind, replacement, places, hints, gate)
 
 
 @cache
@@ -99,7 +104,7 @@ def matches(text: str, patterns: Sequence[str] = ()) -> list[Match]:
     found: list[tuple[int, int, int]] = []
     for reading in decoding.readings(text):
         lowered = reading.text.lower()
-        for rank in [*range(len(own)), *(len(own) + rank for rank in _hinted(lowered))]:
+        for rank in [*range(len(own)), *(len(own) + rank for rank in _hinted(reading.text, lowered))]:
             places = wanted[rank].places(reading.text, lowered)
             found += [(*reading.source(place), rank) for place in places]
     if not found:
@@ -108,11 +113,11 @@ def matches(text: str, patterns: Sequence[str] = ()) -> list[Match]:
     return [Match(start, stop, wanted[rank].kind, wanted[rank].replacement) for start, stop, rank in apart]
 
 
-def _hinted(lowered: str) -> list[int]:
+def _hinted(text: str, lowered: str) -> list[int]:
     """The ranks of the rules that have a hint in a text."""
     gates, in_words = _hints()
     ranks = [rank for gate, hints in gates if gate in lowered for hint, rank in hints if hint in lowered]
-    if words := _long_words(lowered):
+    if words := _long_words(text):
         ranks += [rank for hint, rank in in_words if hint in words]
     return sorted(set(ranks))
 
@@ -131,15 +136,18 @@ def _hints() -> tuple[list[tuple[str, Hints]], Hints]:
 
 
 _SHORTEST = 4
+_LONG = 24  # a shorter token has a digit
+_DIGIT = re.compile(rb"[0-9]")
 _BREAKS = bytes(code if chr(code).isalnum() or chr(code) in "_.-~+/=%" else 32 for code in range(128)) + b"_" * 128
 
 
-def _long_words(lowered: str) -> str:
-    """The words of ``lowered`` that are long enough to be tokens: a prose text has none."""
-    if len(lowered) < tokens.SHORTEST:
+def _long_words(text: str) -> str:
+    """The words of ``text`` that are long enough to be tokens, each once: a prose text has none."""
+    if len(text) < tokens.SHORTEST:
         return ""
-    split = lowered.encode("utf-8", "replace").translate(_BREAKS).split()
-    return b" ".join([word for word in split if len(word) >= tokens.SHORTEST]).decode("latin-1")
+    split = text.encode("utf-8", "replace").translate(_BREAKS).split()
+    words = {word for word in split if len(word) >= tokens.SHORTEST}
+    return b" ".join([word for word in words if len(word) >= _LONG or _DIGIT.search(word)]).decode("latin-1")
 
 
 def _apart(found: list[tuple[int, int, int]], wanted: Sequence[Rule]) -> list[tuple[int, int, int]]:

@@ -30,6 +30,7 @@ _TEXT_TYPE = re.compile(
 _NAMES = ("name", "key", "variable", "field", "header")  # beside a "value"
 _SHORT = 48  # characters: names, models, paths, which come again and again
 _short_matches = lru_cache(8192)(texts.matches)
+_is_harmless = lru_cache(4096)(lambda name: not texts.matches(name))
 _secret_name = lru_cache(4096)(assignments.is_secret_name)
 
 
@@ -61,7 +62,8 @@ class _Walk:
         named = _named(value) if "value" in value else ""
         result: dict[Any, Any] = {}
         for name, inner in value.items():
-            new_name = self._plain(name) if isinstance(name, str) else name
+            is_known = not isinstance(name, str) or (not self._patterns and _is_harmless(name))
+            new_name = name if is_known else self._plain(name)
             while new_name in result:
                 new_name = f"{new_name}+"
             key = named if name == "value" and named else name if isinstance(name, str) else ""
