@@ -59,6 +59,7 @@ class Store:
         self._by_key: dict[str, str] = {}
         self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
         self._files: dict[tuple[Any, ...], list[int]] = {}  # a file as it was imported -> the sessions it gave
+        self._by_path: dict[str, list[str]] = {}  # a file, whatever it was then -> the sessions it gave
         self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not there yet
         self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
         self._named: dict[str, str] = {}  # session id -> the key of the parent that its source names
@@ -77,6 +78,7 @@ class Store:
         conversation = origin.get("conversation", origin["key"])
         self._conversations.setdefault(str(conversation), {})[session] = Known(session)
         self._by_key[origin["key"]] = session
+        self._by_path.setdefault(str(origin.get("path")), []).append(session)
         if isinstance(origin.get("first"), str):
             self._by_first.setdefault(origin["first"], []).append(session)
         parent = origin.get("parent_key")
@@ -157,11 +159,15 @@ class Store:
         """The sessions that came from one conversation, by id; to be added to."""
         return self._conversations.setdefault(name, {})
 
-    def starting_with(self, message_id: str, conversation: str) -> list[str]:
-        """The imported sessions whose first message is ``message_id``; not those that come from ``conversation``."""
-        return [one for one in self._by_first.get(message_id, ()) if not self._comes_from(one, conversation)]
+    def given_by(self, source: Source) -> list[str]:
+        """The sessions that were made of ``source``, whatever it held then."""
+        return list(self._by_path.get(str(source.label.absolute()), ()))
 
-    def _comes_from(self, session: str, conversation: str) -> bool:
+    def starting_with(self, message_id: str) -> list[str]:
+        """The imported sessions whose first message is ``message_id``."""
+        return list(self._by_first.get(message_id, ()))
+
+    def comes_from(self, session: str, conversation: str) -> bool:
         """True if ``session`` names ``conversation`` as its parent, or its parent's; or one that is not there yet."""
         seen: set[str] = set()
         while (key := self._named.get(session)) is not None and session not in seen:
@@ -256,7 +262,7 @@ class Store:
         with store.hold(known.id) as hold:
             contents = store.open(known.id)
             store.read(known.id, contents, messages=True)
-            if known_by(contents.messages, keeps_as_is=keeps_as_is) != known.ids:
+            if list(contents.messages) != known.messages:
                 raise SessionError(f"Session {known.id!r} changed while it was imported into. Import again.")
             stored = _stored(added, keeps_as_is=keeps_as_is)
             change = partial(provenance.imported_now, source=source, of=of, has_grown=True)

@@ -23,12 +23,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sessions_lib import messages, names, text
-from sessions_lib.importers.adding.growth import in_parts, is_stand_in, what_is_new, whole_id
+from sessions_lib.importers.adding.growth import in_pieces, is_stand_in, what_is_new, whole_id
 from sessions_lib.importers.adding.store import Known, Store
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
 from sessions_lib.importers.unique_ids import known_by
 from sessions_lib.messages import places
+from sessions_lib.messages.content import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,24 @@ def put(store: Store, found: Sequence[Imported], source: Source, format: str, *,
         known = store.conversation(conversation)
         if branches[0].formerly:
             known.update({**store.conversation(branches[0].formerly), **known})
+        if not known and len(groups) == 1:
+            known.update(_shorter(store, branches[0], source))
         outcomes += _Merge(store, known, branches, source, format, len(found), restored).run()
     return outcomes
+
+
+def _shorter(store: Store, branch: Imported, source: Source) -> dict[str, Known]:
+    """What the file gave while it was so short that it looked like another conversation: its start, word for word."""
+    found = {}
+    line = known_by(branch.messages, keeps_as_is=branch.keeps_as_is)
+    said = [messages.content_key(message) for message in branch.messages]
+    for session in store.given_by(source):
+        one = store.read(Known(session), keeps_as_is=branch.keeps_as_is)
+        count = len(one.messages)
+        if count and [messages.content_key(message) for message in one.messages] == said[:count]:
+            one.ids = line[:count]
+            found[session] = one
+    return found
 
 
 class _Merge:
@@ -100,31 +117,34 @@ class _Merge:
     def _place(self, branch: Imported, line: list[str]) -> Outcome:
         title = branch.title or names.title_from(messages.first_prompt(branch.messages)) or branch.key
         covering = self._covering(branch, line)
-        known = covering or self._grown_from(line)
-        if known is None:
+        for known in covering:
+            if not what_is_new(known.messages, known.ids, branch.messages, line):
+                self._used.add(known.id)
+                self._store.remember(known.id, self._source, of=self._of)
+                change = "restored" if known.id in self._restored else "unchanged"
+                return Outcome(known.id, title, change, 0, len(line))
+        # A rest of an answer cannot be put where it belongs behind what was said here since.
+        grown = next((one for one in covering if self._is_pure(one)), None) or self._grown_from(line)
+        if grown is None:
             if self._store.deleted.has(branch, line):
                 return Outcome(None, title, "deleted", 0, len(line))
             return self._add(branch, line, title)
-        self._used.add(known.id)
-        added = what_is_new(known.messages, known.ids, branch.messages, line)
-        if not added:
-            self._store.remember(known.id, self._source, of=self._of)
-            return Outcome(known.id, title, "restored" if known.id in self._restored else "unchanged", 0, len(line))
-        if covering is not None and not self._is_pure(known):
-            # A rest of an answer cannot be put where it belongs behind what was said here since.
-            return Outcome(known.id, title, "unchanged", 0, len(line))
-        self._store.extend(known, added, self._source, keeps_as_is=branch.keeps_as_is, of=self._of)
-        return Outcome(known.id, title, "grown", len(added), len(line))
+        self._used.add(grown.id)
+        added = what_is_new(grown.messages, grown.ids, branch.messages, line)
+        self._store.extend(grown, added, self._source, keeps_as_is=branch.keeps_as_is, of=self._of)
+        grown.messages += added
+        grown.ids = known_by(grown.messages, keeps_as_is=self._as_is)
+        return Outcome(grown.id, title, "grown", len(added), len(line))
 
-    def _covering(self, branch: Imported, line: list[str]) -> Known | None:
-        """A session that holds every message of ``line``; where ids are only hashes, each covers one line."""
+    def _covering(self, branch: Imported, line: list[str]) -> list[Known]:
+        """The sessions that hold every message of ``line``; where ids are only hashes, each covers one line."""
         found = self._holding.get(line[-1], [])
         if found:
             wanted = set(line)
             found = [one for one in found if wanted <= set(one.ids)]
         if branch.keeps_as_is:
             found = [one for one in found if one.id not in self._used]
-        return min(found, key=lambda one: (one.id in self._used, len(one.ids)), default=None)
+        return sorted(found, key=lambda one: (one.id in self._used, len(one.ids)))
 
     def _is_pure(self, known: Known) -> bool:
         ours = set(_stand_ins(known)) | self._of_source
@@ -145,15 +165,24 @@ class _Merge:
         found = self._store.nearest(self._store.parents_of(branch), line, keeps_as_is=self._as_is)
         if found is None and branch.parent_key is None and not branch.keeps_as_is:
             # A copy that names no parent: the sessions that start with the same message.
-            others = [one for one in self._store.starting_with(line[0], branch.conversation) if one not in self._known]
+            others = [
+                one
+                for one in self._store.starting_with(line[0])
+                if one not in self._known and not self._store.comes_from(one, branch.conversation)
+            ]
             found = self._store.nearest(others, line, keeps_as_is=self._as_is)
         return found if found is None or found[1] or "subagent_of" not in branch.meta else None
 
+    def _related(self, branch: Imported, line: list[str]) -> list[list[Message]]:
+        """What is stored of the same answers: in this conversation, in its parents, and in copies either way."""
+        others = dict.fromkeys([*self._store.parents_of(branch), *self._store.starting_with(line[0])])
+        read = [self._store.read(Known(one), keeps_as_is=False) for one in others if one not in self._known]
+        return [one.messages for one in (*self._known.values(), *read)]
+
     def _add(self, branch: Imported, line: list[str], title: str) -> Outcome:
-        stored = in_parts(branch.messages, [(one.messages, one.ids) for one in self._before])
-        if stored is not None:
-            branch = replace(branch, messages=stored)
-            line = known_by(stored, keeps_as_is=self._as_is)
+        if not branch.keeps_as_is and (related := self._related(branch, line)):
+            branch = replace(branch, messages=in_pieces(branch.messages, related))
+            line = known_by(branch.messages, keeps_as_is=False)
         parent = self._parent(branch, line)
         continued = max(self._before, key=lambda one: common(one.ids, line), default=None)
         change = "new"
