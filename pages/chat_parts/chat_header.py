@@ -253,7 +253,7 @@ def _copy_link(session_id: str) -> None:
 
 def draw_delete(session: Session) -> None:
     """The dialog that moves the session to the trash."""
-    st.text(session.title)
+    st.text(text.visible(session.title))
     st.caption("It goes to the trash and can be restored; forks of it stay as they are.")
     if st.button("Move to the trash", key="chat-delete-yes", type="primary", icon=":material/delete:"):
         st.session_state.pop("chat_dialog", None)

@@ -154,8 +154,8 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret_value(name: str, value: str) -> bool:
     """True if ``value`` under ``name``, which is secret, is one: nothing empty, no variable, nothing replaced."""
-    if "token" in name.lower() and len(value) < 6:
-        return False  # a token of a language
+    if "pass" not in name.lower() and (_NAME_ITSELF.match(value) or ("token" in name.lower() and len(value) < 6)):
+        return False  # the name of another field, or a token of a language
     return len(value) >= 1 and not _is_no_secret(value)
 
 

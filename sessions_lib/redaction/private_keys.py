@@ -23,7 +23,7 @@ _BARE = re.compile(
 )
 # A line of a body, behind what an editor, a diff, a quotation or a program puts around it.
 _LINE = re.compile(
-    r"(?:[\r\n]{1,2}[\w./-]{1,80}[:-]\d{1,6}[:-])?"  # grep
+    r"(?:[\r\n]{1,2}[ \t>|]{0,12}[\w./-]{1,80}[:-]\d{1,6}[:-])?"  # grep
     r"(?:[ \t>|+*#/:→│┃\d.,;\"'`()\[\]-]|[\r\n]){0,40}"
     r"(?:(?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-\w{1,16})"
     r":[^\r\n]{0,200}"

@@ -136,7 +136,7 @@ def _hints() -> tuple[list[tuple[str, Hints]], Hints]:
 
 
 _SHORTEST = 4
-_LONG = 24  # a shorter token has a digit
+_LONG = 20  # a shorter token has a digit
 _DIGIT = re.compile(rb"[0-9]")
 _BREAKS = bytes(code if chr(code).isalnum() or chr(code) in "_.-~+/=%" else 32 for code in range(128)) + b"_" * 128
 

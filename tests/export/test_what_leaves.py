@@ -322,3 +322,39 @@ def test_a_secret_behind_a_long_hostile_text_is_found_in_time(piece: str) -> Non
     )  # what is not linear in it takes hours, and the timeout of every test ends it
 
     assert KEY not in redact_text(f"{noise}\n {KEY}\n")
+
+
+# ------------------------------------------------------------------------------------------- what cannot be seen
+
+UNSEEN = "\u202e\u2066\u200b\ufeff\U000e0041\x1b[2J\x9b\x07\u200f"
+
+
+@pytest.mark.parametrize("place", IN_MESSAGES)
+def test_what_turns_a_line_round_leaves_by_no_export_unnamed(place: str) -> None:
+    text = f"see {UNSEEN}exe"
+    said = [*IN_MESSAGES[place](1, text), *turn(2, "More?")]
+    meta = {"id": "a", "title": text, "tags": [text], "system": text}
+
+    written = {kind: export.export(said, meta, kind) for kind in export.FORMATS} | exports(said, meta)
+    del written["comparison as JSON"]  # printed in ASCII: the next test
+
+    assert [what for what in written if set(written[what]) & set(UNSEEN.replace("[2J", ""))] == []
+    assert "⟦U+202E⟧" in written["markdown"]
+    assert "⟦U+202E⟧" in written["html"]
+    assert json.loads(written["jsonl"].split("\n")[0]) == said[0] or "\\u202e" in written["jsonl"]
+
+
+def test_nothing_unseen_is_printed(terminal: Terminal) -> None:
+    terminal.session("b", {"role": "user", "content": f"see {UNSEEN}exe"}, {"role": "assistant", "content": UNSEEN})
+
+    for arguments in (
+        ["list"],
+        ["show", "b"],
+        ["search", "see"],
+        ["diff", "b", OLD_ID],
+        ["diff", "b", OLD_ID, "--json"],
+        ["stats", "--by", "session"],
+    ):
+        done = terminal.run(*arguments)
+        assert not set(done.stdout + done.stderr) & set(UNSEEN.replace("[2J", "")), arguments
+    assert "⟦U+202E⟧" in terminal.ok("show", "b")
