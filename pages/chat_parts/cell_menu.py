@@ -197,7 +197,7 @@ def draw_rerun(session_id: str, index: int, meta: Mapping[str, Any]) -> None:
         st.caption("For a model on another server, fork from here and choose it under the prompt.")
     if st.button("Run in a fork", key=f"{key}-run", type="primary", disabled=not model):
         close_dialog()
-        rerun(session_id, index, {"model": model, "base_url": where.base_url})
+        rerun(session_id, index, {"model": model, "base_url": where.settings.get("base_url")})
         st.rerun()
 
 

@@ -60,9 +60,9 @@ def run_settings(meta: Mapping[str, Any]) -> Settings:
     temperature, system = settings.get("temperature"), settings.get("system")
     return Settings(
         store=store(),
-        model=_text(settings.get("model")),
-        base_url=_text(settings.get("base_url")),
-        api_key=key_for(where.base_url),
+        model=where.model or None,
+        base_url=where.base_url,  # the address that the key is for, whatever is written to the session meanwhile
+        api_key=where.api_key,
         temperature=float(temperature) if isinstance(temperature, int | float) else None,
         system=system if isinstance(system, str) else None,
         tools=None if where.is_demo else tuple(switched_on(where)),

@@ -14,6 +14,7 @@ from typing import Any
 
 from sessions_lib import names
 from sessions_lib.agent import runs
+from sessions_lib.agent.providers.endpoints import is_same_place, without_secrets
 from sessions_lib.agent.runs import Run, Settings
 from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import SessionError
@@ -93,20 +94,22 @@ def try_in_parallel(
     return ask([fork.id for fork in forks], prompt, lambda one: _with_variant(settings(one), by_id[one]))
 
 
+def _given(variant: Variant) -> dict[str, Any]:
+    named = ("model", "base_url", "temperature", "system")
+    return {name: value for name in named if (value := getattr(variant, name)) is not None}
+
+
 def _kept(variant: Variant) -> dict[str, Any]:
-    given = {
-        "model": variant.model,
-        "base_url": variant.base_url,
-        "temperature": variant.temperature,
-        "system": variant.system,
-    }
-    return {key: value for key, value in given.items() if value is not None}
+    """What the metadata of the variant's fork remembers: nothing secret."""
+    given = _given(variant)
+    return {**given, "base_url": without_secrets(given["base_url"])} if given.get("base_url") else given
 
 
 def _with_variant(settings: Settings, variant: Variant) -> Settings:
-    # A key belongs to its address: with another address, the key of the settings is not sent along.
-    key = variant.api_key if variant.base_url else variant.api_key or settings.api_key
-    return replace(settings, **_kept(variant), api_key=key)
+    # A key belongs to its place: at another one, the key of the settings is not sent along.
+    is_there = not variant.base_url or is_same_place(variant.base_url, settings.base_url or "")
+    key = variant.api_key or (settings.api_key if is_there else None)
+    return replace(settings, **_given(variant), api_key=key)
 
 
 def differences(variants: Sequence[Variant]) -> list[str]:

@@ -45,6 +45,7 @@ def for_request(
     values (see ``wire`` in ``session``) go back with it. ``keeps_ids`` leaves the ids of calls as they are, but for
     very long ones: for a file that is read by people.
     """
+    messages = [*_modern(messages)]
     answers = {(step.call.message, step.call.position): step for step in tool_calls.pair(messages).steps}
     last_prompt = max((index for index, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     systems = [system] if system and system.strip() else []
@@ -60,6 +61,20 @@ def for_request(
             systems.append(_text_of(message))
     head = "\n\n".join(dict.fromkeys(clean(text).strip("\n") for text in systems if text.strip()))
     return [*([{"role": "system", "content": head}] if head else []), *_without_neighbours(sent)]
+
+
+def _modern(stored: Sequence[Message]) -> Iterator[Message]:
+    """``stored`` with the calls and results of the legacy form (``function_call``, role ``function``) in today's."""
+    waiting: dict[str, str] = {}  # tool -> the id its call was given
+    for index, message in enumerate(stored):
+        function = message.get("function_call")
+        if message.get("role") == "assistant" and isinstance(function, Mapping) and not message.get("tool_calls"):
+            waiting[content.as_text(function.get("name"))] = f"function_{index}"
+            yield {**message, "tool_calls": [{"id": f"function_{index}", "type": "function", "function": function}]}
+        elif message.get("role") == "function":
+            yield {**message, "role": "tool", "tool_call_id": waiting.pop(content.as_text(message.get("name")), "")}
+        else:
+            yield message
 
 
 def without_superseded(stored: Sequence[Message]) -> list[Message]:

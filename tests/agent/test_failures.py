@@ -180,6 +180,15 @@ def test_a_stream_that_has_ended_is_over_though_the_connection_stays_open(
     assert stored(tmp_path)[1].get("usage", {}).get("total_tokens") == (15 if tail else None)
 
 
+def test_a_server_that_says_why_it_ended_with_every_word_is_heard_to_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(providers.chat, "LINGER_S", 0.4)
+    words = [chunk({"content": f"{number} "}, "stop") for number in range(12)]
+    with ModelServer(Reply(words, pause_s=0.1)) as server:
+        assert agent_on(server, tmp_path).chat("Count") == "0 1 2 3 4 5 6 7 8 9 10 11 "
+
+
 # ------------------------------------------------------------------ waiting
 
 

@@ -162,6 +162,24 @@ def test_a_result_of_megabytes_is_sent_short_with_a_sentence_for_the_model() -> 
     assert messages.for_request([call("c1"), result("c1", "b" * 100_000)])[1]["content"] == "b" * 100_000
 
 
+def test_calls_and_results_of_the_legacy_form_are_sent_in_todays() -> None:
+    stored = [
+        user("How high?"),
+        assistant(None, function_call={"name": "tide", "arguments": '{"port":"Ember"}'}),
+        {"role": "function", "name": "tide", "content": "2.1 m"},
+        {"role": "function", "name": "nobody", "content": "an orphan"},
+        assistant("2.1 m"),
+        user("And now?"),
+    ]
+
+    request = messages.for_request(stored)
+
+    assert problems(request) == []
+    assert [m["role"] for m in request] == ["user", "assistant", "tool", "assistant", "user"]
+    assert request[1]["tool_calls"][0]["function"] == {"name": "tide", "arguments": '{"port":"Ember"}'}
+    assert request[2]["content"] == "2.1 m"
+
+
 def test_an_assistant_that_spoke_first_gets_a_word_of_the_user_before_it() -> None:
     request = messages.for_request([GULL, LIGHTHOUSES], "Be brief.")
 
@@ -194,7 +212,7 @@ CALLS = st.lists(
 )
 MESSAGES = st.fixed_dictionaries(
     {"role": st.sampled_from(ROLES), "content": CONTENT},
-    optional={"tool_calls": CALLS, "tool_call_id": st.sampled_from(["", "c1", "c|2", "abcdefghi"]), "name": st.text(max_size=3), "refusal": st.text(max_size=3)},
+    optional={"tool_calls": CALLS, "tool_call_id": st.sampled_from(["", "c1", "c|2", "abcdefghi"]), "name": st.text(max_size=3), "refusal": st.text(max_size=3), "function_call": st.none() | st.fixed_dictionaries({"name": st.text(max_size=2)})},
 )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class ModelCall:
             return
         heard = _listen(self._response)
         count = 0
-        hang_up: threading.Timer | None = None
+        end = _End(self._hang_up)
         try:
             for item in stream:
                 chunk = _plain(item)
@@ -138,14 +138,9 @@ class ModelCall:
                     continue
                 count += 1
                 yield chunk
-                if hang_up is None and _says_why_it_ended(chunk):
-                    self._has_ended = True
-                    hang_up = threading.Timer(LINGER_S, self._hang_up)
-                    hang_up.daemon = True
-                    hang_up.start()
+                self._has_ended = end.is_near(chunk) or self._has_ended
         finally:
-            if hang_up is not None:
-                hang_up.cancel()
+            end.forget()
         if not count:
             said = told(bytes(heard), self.endpoint)
             raise ProviderError(f"{self.endpoint.name} sent no answer ({kind or 'nothing'}{said}). {IS_IT_V1}.")
@@ -224,10 +219,33 @@ def _error_in(body: Any) -> Any:
     return body if "detail" in body and "choices" not in body else None
 
 
-def _says_why_it_ended(chunk: Mapping[str, Any]) -> bool:
-    choices = chunk.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return isinstance(first, Mapping) and bool(first.get("finish_reason"))
+class _End:
+    """Waits ``LINGER_S`` behind the chunk that says why an answer ended, or the last words of one that goes on all the
+    same, then calls ``hang_up`` from another thread."""
+
+    def __init__(self, hang_up: Callable[[], None]) -> None:
+        self._hang_up = hang_up
+        self._timer: threading.Timer | None = None
+
+    def is_near(self, chunk: Mapping[str, Any]) -> bool:
+        """True if this chunk says why the answer ended."""
+        choices = chunk.get("choices")
+        first = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(first, Mapping):
+            return False
+        delta = first.get("delta")
+        has_words = isinstance(delta, Mapping) and any(value for key, value in delta.items() if key != "role")
+        if (first.get("finish_reason") and self._timer is None) or (self._timer is not None and has_words):
+            self.forget()
+            self._timer = threading.Timer(LINGER_S, self._hang_up)
+            self._timer.daemon = True
+            self._timer.start()
+        return bool(first.get("finish_reason"))
+
+    def forget(self) -> None:
+        """Hang up on nobody."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def _status(error: Any) -> str:
