@@ -18,6 +18,7 @@ import streamlit as st
 
 from pages.shared import folder
 from pages.shared.safe_markdown import safe_label, safe_markdown
+from sessions_lib import text as wording
 from sessions_lib import times
 from sessions_lib.agent import runs
 from sessions_lib.agent.runs import Run, Snapshot
@@ -92,11 +93,12 @@ class _LiveView:
     def _doing(self, snapshot: Snapshot) -> str:
         """What the run does now, and for how long."""
         if snapshot.waiting is not None:
-            return f"{safe_label(snapshot.waiting.text, 160)} · {math.ceil(snapshot.waiting.left_s())} s left"
-        waited = int(time.monotonic() - self._since)
+            left_ms = math.ceil(snapshot.waiting.left_s()) * 1000
+            return f"{safe_label(snapshot.waiting.text, 160)} · {wording.duration(left_ms, 1000)} left"
+        waited = time.monotonic() - self._since
         running = next((step for step in snapshot.steps if step.result is None), None)
         what = "Running a tool" if running else "Answering" if snapshot.text else "Thinking"
-        return f"{what} … {waited} s" if waited > 1 else f"{what} …"
+        return f"{what} … {wording.duration(int(waited) * 1000, 1000)}" if waited >= 2 else f"{what} …"
 
     def show_end(self, text: str) -> None:
         """The last words: drawn now, because to draw the page again takes longer."""

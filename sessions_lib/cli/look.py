@@ -62,7 +62,7 @@ def list_sessions(
 
 def _print_sessions(rows: list[SessionInfo]) -> None:
     printing.table(
-        ("ID", "TITLE", "TURNS", "TOKENS", "LAST MESSAGE", "TAGS", "NOTE"),
+        ("ID", "TITLE", "TURNS", "OWN TOKENS", "LAST MESSAGE", "TAGS", "NOTE"),
         [
             (
                 row.id,

@@ -25,19 +25,21 @@ KINDS = {
 }
 
 
-def turn_label(row: Row, *, starts_sentence: bool = True, whole: bool = False) -> str:
-    """``Turn 4``, or ``Turn 4 of A, turn 3 of B`` where the numbers differ.
+def turn_label(row: Row) -> str:
+    """``Turn 4``, ``Turn 4 of A, turn 3 of B`` where the numbers differ, ``Turn 2 of B`` where only B has it.
 
-    The rest of a turn says so, unless ``whole``.
+    The rest of a turn says so.
     """
+    label = _turn(row, named=any(turn is None for turn in row.turns))
+    return f"T{label[1:]}{', the rest of it' * row.is_rest}"
+
+
+def _turn(row: Row, *, named: bool = False) -> str:
+    """``turn 4``; with the letters of its branches where the numbers differ, or ``named``."""
     held = [(letter, turn.number) for letter, turn in zip(LETTERS, row.turns, strict=False) if turn]
-    if len({number for _, number in held}) == 1:
-        label = f"turn {held[0][1]}"
-    else:
-        label = ", ".join(f"turn {number} of {letter}" for letter, number in held)
-    if row.is_rest and not whole:
-        label = f"{label}, the rest of it" if starts_sentence else f"the rest of {label}"
-    return label[0].upper() + label[1:] if starts_sentence else label
+    if len({number for _, number in held}) > 1:
+        return ", ".join(f"turn {number} of {letter}" for letter, number in held)
+    return f"turn {held[0][1]}" + (f" of {text.listed([letter for letter, _ in held])}" if named else "")
 
 
 def state_label(line: Line, cell: Cell) -> str:
@@ -102,7 +104,7 @@ def parted(comparison: Comparison) -> str:
     if comparison.parted == "end":
         return f"{where}: {_end(comparison, row)}"
     if comparison.first_difference:
-        where += f", first different in {turn_label(row, starts_sentence=False)}"
+        where += f", first different in {_turn(row)}"
     how = {"prompts": "different prompts", "answers": "different answers", "tools": "different tool calls"}
     same = "same prompt, " if comparison.parted != "prompts" and not row.is_rest else ""
     return f"{where}: {same}{how[comparison.parted]}"
@@ -124,13 +126,12 @@ def _end(comparison: Comparison, row: Row) -> str:
     before, later = comparison.rows[:number], comparison.rows[number + 1 :]
     if any(other.turns[at] for other in later for at in missing):
         held = [at for at, turn in enumerate(row.turns) if turn is not None]
-        what = turn_label(row, starts_sentence=False)
+        what = f"the rest of {_turn(row)}" if row.is_rest else _turn(row)
         return f"only {_letters(held)} {'has' if len(held) == 1 else 'have'} {what}"
     verb = "ends" if len(missing) == 1 else "end"
     if not before:
         return f"{_letters(missing)} {verb} there"
-    last = turn_label(before[-1], starts_sentence=False, whole=True)
-    return f"the same to the end of {last}, where {_letters(missing)} {verb}"
+    return f"the same to the end of {_turn(before[-1])}, where {_letters(missing)} {verb}"
 
 
 def _letters(branches: list[int]) -> str:

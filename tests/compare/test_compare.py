@@ -532,7 +532,11 @@ def test_a_difference_further_on_names_its_turn_in_each_branch():
     b = [*START, *go_on("one", "c"), user("Weather?"), answer("Fine."), user("Which boots?"), answer("The new ones.")]
 
     assert wording.parted(compared(a, b)) == "Forked after turn 1: only B has turn 3"
-    assert [wording.turn_label(row) for row in compared(a, b).rows] == ["Turn 2", "Turn 3", "Turn 3 of A, turn 4 of B"]
+    assert [wording.turn_label(row) for row in compared(a, b).rows] == [
+        "Turn 2",
+        "Turn 3 of B",
+        "Turn 3 of A, turn 4 of B",
+    ]
 
 
 def test_the_shared_start_counts_tokens_in_and_out():

@@ -59,7 +59,7 @@ def test_the_terminal_shows_words_as_git_does(comparison):
         "B  answer",
         "   Go {+east+} at dawn and take a lamp.",
         "",
-        "── Turn 3 ──────────────────────────────────────────────────",
+        "── Turn 3 of B ─────────────────────────────────────────────",
         "   A  (no such turn)",
         "B  prompt",
         "   More?",
