@@ -121,7 +121,7 @@ def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> No
         here = {"session": info.id}
         st.page_link(page("sessions"), label=f"{indent}**{label}**" if is_here else indent + label, query_params=here)
         said = [
-            info.place if depth else "",
+            f"forked {info.place}" if depth else "",
             text.count(info.turns, "turn"),
             table.tokens(info),
             moments.both(info.last_active, where),
