@@ -145,7 +145,7 @@ def test_a_turn_is_opened_in_chat_from_the_map(app, sessions):
 def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
     page = compared(app, "/compare?a=quest-1&b=quest-2")
 
-    assert page.locator(f"{GRID} .row .column.gap").all_inner_texts() == ["no turn 4 in A"]
+    assert page.locator(f"{GRID} .row .column.gap").all_inner_texts() == ["no such turn in A"]
     assert page.locator(f"{GRID} .mark").all_inner_texts() == ["gate", "well"]
     figures = page.locator(f"{GRID} .figures tr").nth(2)
     assert [text.split("\n")[0] for text in figures.locator(".delta").all_inner_texts()] == [
@@ -153,7 +153,7 @@ def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
         "+1 vs A",
         "+20 vs A",
         "+13 vs A",
-        "+0.5 s vs A",
+        "+500 ms vs A",
         "= A",
         "= A",
         "+1 vs A",
