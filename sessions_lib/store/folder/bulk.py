@@ -26,8 +26,7 @@ def write(folder: Path, new: Sequence[NewSession]) -> None:
 
     Nobody else may be doing so: what is found half-done was left by an import that was killed, and is cleared.
     """
-    for left in folder.glob(f".*{_BESIDE}"):
-        left.unlink(missing_ok=True)
+    clear_unfinished(folder)
     metas = {folder / (session.id + metadata.SUFFIX): metadata.encode(session.meta) for session in new}
     beside = {path.with_name(f".{path.name}{_BESIDE}"): data for path, data in metas.items()}
     _write_files(folder, beside)
@@ -35,6 +34,12 @@ def write(folder: Path, new: Sequence[NewSession]) -> None:
         with _told(path):
             disk.rename_new(hidden, path)
     _write_files(folder, {folder / (session.id + SUFFIX): session.lines for session in new})
+
+
+def clear_unfinished(folder: Path) -> None:
+    """Delete what an import left that was killed; nobody else may be importing."""
+    for left in folder.glob(f".*{_BESIDE}"):
+        left.unlink(missing_ok=True)
 
 
 def _write_files(folder: Path, files: Mapping[Path, bytes]) -> None:

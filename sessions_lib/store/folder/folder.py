@@ -23,7 +23,9 @@ from sessions_lib.store.folder import disk, metadata
 
 SUFFIX = ".jsonl"
 _LEFT_S = 3600.0  # nobody writes one file for an hour
-_UNFINISHED = re.compile(r"\..+(\.jsonl|\.meta\.json)\.\d+\.[0-9a-f]{8}\.tmp\Z")  # as ``disk.sibling`` names them
+_UNFINISHED = re.compile(
+    r"\..+(\.jsonl|\.meta\.json)\.(?P<writer>\d+)\.[0-9a-f]{8}\.tmp\Z"
+)  # as ``disk.sibling`` names them
 
 
 def claim(
@@ -78,18 +80,30 @@ def _names_in(folder: Path) -> list[str]:
         raise StorageError(folder, f"cannot be read ({error.strerror or error})") from error
 
 
-def clear_unfinished(folder: Path) -> None:
+def clear_unfinished(folder: Path, *, at_once: bool = False) -> None:
     """Delete the hidden files of writers that were killed before they gave them a name, an hour after they died.
 
     What they held is whole in the file that was to be replaced or copied: nothing that was said is in them alone.
+    ``at_once``: also those of the last hour whose writer does not run any more on this machine.
     """
     for name in _names_in(folder):
-        if name.endswith(".tmp") and _UNFINISHED.match(name):
+        if name.endswith(".tmp") and (unfinished := _UNFINISHED.match(name)):
             path = folder / name
             with suppress(OSError):  # cleared by somebody else, or not ours to clear
                 state = os.lstat(path)
-                if stat.S_ISREG(state.st_mode) and state.st_mtime < time.time() - _LEFT_S:
+                is_left = state.st_mtime < time.time() - _LEFT_S or (at_once and not _runs(int(unfinished["writer"])))
+                if stat.S_ISREG(state.st_mode) and is_left:
                     os.unlink(path)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it runs, as another account
+        return True
+    return True
 
 
 def make_folder(folder: Path) -> None:

@@ -18,7 +18,7 @@ import os
 import threading
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,7 @@ class FolderStore:
         make_folder(self.folder)
         return locks.Lock(locks.lock_path(self.folder, "", f".{what}"), what, timeout_s)
 
-    def hold(self, session_id: str, timeout_s: float = 1.0) -> Hold:
+    def hold(self, session_id: str, timeout_s: float = 1.0) -> locks.Lock:
         """The session's lock; ``SessionLocked`` if another writer has it for ``timeout_s``."""
         return locks.Lock(locks.lock_path(self.folder, names.check_id(session_id)), session_id, timeout_s)
 
@@ -191,7 +191,7 @@ class FolderStore:
         """Who is writing the session now."""
         return locks.holder(self.folder, session_id)
 
-    def _meta_hold(self, session_id: str, timeout_s: float = META_WAIT_S) -> Hold:
+    def _meta_hold(self, session_id: str, timeout_s: float = META_WAIT_S) -> locks.Lock:
         return locks.Lock(locks.lock_path(self.folder, session_id, ".meta"), session_id, timeout_s)
 
     def append(
@@ -296,21 +296,34 @@ class FolderStore:
         if entry.kind != UNFINISHED and entry.session.lower() in ids_in(self.folder, lower=True):
             raise SessionExists(entry.session)
         with self.hold(entry.session), self._meta_hold(entry.session, 1.0):
-            trash.restore(self.folder, entry)
+            trash.restore(self.folder, trash.find(self.folder, entry.entry))  # while it waited, another may have
         return entry.session
 
     def purge(self, entries: Sequence[TrashEntry]) -> dict[TrashEntry, SessionError]:
-        """Delete ``entries`` for good, and their words from the catalog; why, for those that could not be."""
+        """Delete ``entries`` for good, and their words from the catalog; why, for those that could not be.
+
+        Neither a lock file nor what a killed writer left keeps their titles or texts.
+        """
         failed: dict[TrashEntry, SessionError] = {}
         for entry in entries:
             try:
-                trash.purge(self.folder, entry)
+                self._purge(entry)
             except SessionError as error:
                 failed[entry] = error
-        clear_unfinished(self.folder)
+        clear_unfinished(self.folder, at_once=True)
+        with suppress(SessionError), self.alone("import", 0):  # one that runs clears what others left itself
+            bulk.clear_unfinished(self.folder)
         if len(failed) < len(entries):
             self.catalog.rebuild()
         return failed
+
+    def _purge(self, entry: TrashEntry) -> None:
+        with self.hold(entry.session, 0) as hold, self._meta_hold(entry.session, 0) as meta_hold:
+            trash.purge(self.folder, entry)
+            others = {other.session.lower() for other in trash.entries(self.folder)}
+            if entry.session.lower() not in others | ids_in(self.folder, lower=True):
+                meta_hold.release_for_good()
+                hold.release_for_good()
 
     # ------------------------------------------------------------ health
 

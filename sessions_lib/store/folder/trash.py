@@ -106,7 +106,12 @@ def _entry(place: Path) -> TrashEntry | None:
         return None
     when = datetime.strptime(match[1][:-4] + match[1][-4:-1] + "000", "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
     session = match[3]
-    size = sum(file.stat(follow_symlinks=False).st_size for file in os.scandir(place))
+    try:
+        size = sum(file.stat(follow_symlinks=False).st_size for file in os.scandir(place))
+    except FileNotFoundError:
+        return None  # restored or purged by somebody else while the trash was read
+    except OSError as error:
+        raise StorageError(place, f"cannot be read ({error.strerror or error})") from error
     return TrashEntry(
         place.name, session, match[2], when, metadata.read(place / (session + metadata.SUFFIX)).title, size
     )
@@ -155,4 +160,6 @@ def purge(folder: Path, entry: TrashEntry) -> None:
     try:
         shutil.rmtree(place)
     except OSError as error:
+        if not os.path.lexists(place):
+            return  # somebody else did
         raise StorageError(place, f"cannot be purged ({error.strerror or error})") from error

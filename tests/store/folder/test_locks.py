@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,41 @@ def test_a_linked_folder_of_locks_leads_nowhere(tmp_path: Path) -> None:
         session.append({"role": "user", "content": "x"})
 
     assert list(outside.iterdir()) == []
+
+
+def test_who_waits_for_a_lock_that_is_removed_takes_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "locks" / "a.lock"
+    path.parent.mkdir()
+    held: list[int] = []
+    most: list[int] = []
+    errors: list[BaseException] = []
+
+    def take_and_give() -> None:
+        try:
+            for turn in range(60):
+                lock = Lock(path, "a", timeout=20)
+                held.append(1)
+                most.append(len(held))
+                held.pop()
+                lock.release_for_good() if turn % 2 else lock.release()
+        except BaseException as error:  # noqa: BLE001 - a thread's failure is the test's
+            errors.append(error)
+
+    threads = [threading.Thread(target=take_and_give) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    assert (len(most), max(most)) == (240, 1)
+
+
+def test_a_lock_released_for_good_leaves_no_file(tmp_path: Path) -> None:
+    lock = Lock(tmp_path / "a.lock", "a")
+
+    lock.release_for_good()
+
+    assert list(tmp_path.iterdir()) == []
+    lock.release_for_good()
+    Lock(tmp_path / "a.lock", "a", timeout=0).release()
