@@ -42,7 +42,7 @@ def for_request(
     Only the provider's keys; an unanswered call gets an error that says the outcome is unknown; orphan and duplicate
     results, roles no provider knows, and assistant messages with neither text nor calls are left out; arguments that
     are no JSON object become ``{}``. ``is_own`` says of a stored message that the model to be asked made it: its opaque
-    values (see ``wire`` in ``session``) go back with it. ``keeps_ids`` leaves the ids of calls as they are, but for
+    values (see ``wire`` in ``message``) go back with it. ``keeps_ids`` leaves the ids of calls as they are, but for
     very long ones: for a file that is read by people.
     """
     messages = [*_modern(messages)]
