@@ -28,7 +28,6 @@ from sessions_lib.store.records import SessionInfo
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
-TO_READ = ("html", "markdown")
 LIMIT_BYTES = 300_000_000  # a download is held in memory as a whole
 _PREVIEWED = 20  # sessions searched for secrets without being asked
 _SHOWN = 200
@@ -121,7 +120,7 @@ def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | No
         format_func=lambda name: export.FORMATS[name].label,
         key=f"{prefix}_format",
     )
-    redacted = switch(f"{prefix}_redacted_{kind in TO_READ}", is_on=kind in TO_READ)
+    redacted = switch(f"{prefix}_redacted_{kind in export.TO_READ}", is_on=kind in export.TO_READ)
     with folder.errors_told():
         with found.catalog().at_one_moment():
             size = sum(info.size_bytes for info in found.infos(sessions).values())

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from sessions_lib.store.records import Fault
     from sessions_lib.store.session import Session
 
-SHARED = ("markdown", "html")
-
 
 def export(
     sessions: Annotated[
@@ -65,12 +63,14 @@ def export(
 
     Example: forkbook export quest-1 --format html --family --output quest
     """
+    from sessions_lib.export.export import TO_READ
+
     kind = _format(format)
     manager = options.manager(folder)
     chosen = list(dict.fromkeys(manager.resolve(name) for name in sessions))
     if family:
         chosen = list(dict.fromkeys(info.id for one in chosen for info in manager.family(one)))
-    redaction = options.redaction(kind in SHARED if redact is None else redact, pattern)
+    redaction = options.redaction(kind in TO_READ if redact is None else redact, pattern)
     if len(chosen) == 1:
         _export_one(manager.open(chosen[0]), manager, kind, output, redaction)
     elif output == "-":

@@ -58,6 +58,7 @@ FORMATS: dict[str, Format] = {
     "request": Format("jsonl", "application/x-ndjson", "Request, as providers take it"),
     "finetune": Format("jsonl", "application/x-ndjson", "OpenAI fine-tuning data"),
 }
+TO_READ = ("markdown", "html")  # made to be shown to somebody: redacted unless asked otherwise
 _ALSO = {"md": "markdown", "htm": "html"}
 
 

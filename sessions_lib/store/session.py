@@ -261,9 +261,13 @@ class Session:
     # ------------------------------------------------------------ files to give away
 
     def export(self, path: str | Path, format: str = "markdown", **options: Any) -> Path:
-        """Write the session to ``path`` (0600) as ``markdown``, ``json``, ``jsonl``, ``html`` or ``finetune``."""
+        """Write the session to ``path`` (0600): ``markdown``, ``html``, ``json``, ``jsonl``, ``request``, ``finetune``.
+
+        The first two are redacted unless told otherwise (``redacted=False``), the others only if told so.
+        """
         from sessions_lib.export import export  # loaded when first used: listing and chatting need none of it
 
+        options = {"redacted": export.format_name(format) in export.TO_READ, **options}
         return export.write(Path(path), export.export(self.messages, {**self.meta, "id": self.id}, format, **options))
 
     def save(self, path: str | Path) -> Path:

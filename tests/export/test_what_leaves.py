@@ -271,6 +271,35 @@ def test_of_several_sessions_the_others_are_exported_and_the_empty_one_is_named(
     assert len(list((terminal.work / "out").iterdir())) == 1
 
 
+@pytest.mark.parametrize("kind", export.FORMATS)
+def test_the_library_redacts_what_is_to_be_read_unless_told_otherwise(tmp_path: Path, kind: str) -> None:
+    session = SessionManager(tmp_path / "sessions").create(f"Deploy with {KEY}")
+    session.extend(SECRET_LINES)
+
+    plain = session.export(tmp_path / "plain", kind).read_text()
+    asked = session.export(tmp_path / "asked", kind, redacted=True).read_text()
+    kept = session.export(tmp_path / "kept", kind, redacted=False).read_text()
+
+    assert holds_key(plain) is (kind not in ("markdown", "html"))
+    assert not holds_key(asked)
+    assert holds_key(kept)
+
+
+def test_an_import_a_fork_a_deletion_and_their_locks_make_no_file_named_after_the_key(terminal: Terminal) -> None:
+    source = terminal.work / "chat.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in SECRET_LINES))
+    fresh = ("--dir", str(terminal.work / "fresh"))
+
+    terminal.ok("import", str(source), *fresh)
+    made = terminal.records("list", *fresh)[0]["id"]
+    fork = terminal.ok("fork", made, *fresh).strip()
+    SessionManager(terminal.work / "fresh").open(fork).append({"role": "user", "content": "More?"})
+    terminal.ok("delete", fork, "--yes", *fresh)
+
+    assert made == "deploy-with-the-token-github-token"
+    assert [path.name for path in (terminal.work / "fresh").rglob("*") if holds_key(path.name)] == []
+
+
 # -------------------------------------------------------------------------------------------------- hostile texts
 
 HOSTILE = (
