@@ -26,6 +26,7 @@ from sessions_lib.export import facts
 from sessions_lib.export.facts import Relative
 from sessions_lib.messages.content import Message
 from sessions_lib.redaction import ids, texts, values
+from sessions_lib.redaction.texts import redact_text as redact_text
 from sessions_lib.store import records
 
 NOTHING_FOUND = "Nothing was found that looks like a secret. Read what you share."

@@ -63,9 +63,11 @@ class SessionManager:
         for tag in tags:
             kept = records.with_tag(kept, tag)
         wanted_title = title if title and title.strip() else None
-        from sessions_lib.redaction import ids  # only a new session needs its rules
+        base = names.random_id()
+        if wanted_title:
+            from sessions_lib.redaction import ids  # only an id that is made needs its rules
 
-        base = ids.made_of(wanted_title) if wanted_title else names.random_id()
+            base = ids.made_of(wanted_title)
         values = {"title": wanted_title, "tags": kept, "created": times.now(), **meta}
         return Session.open(self.store, self.store.create(session_id, base, values))
 
