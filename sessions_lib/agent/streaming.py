@@ -19,6 +19,7 @@ Does not read the network or the clock.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,16 +31,11 @@ from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
 
 CUT_REASONS = ("length", "content_filter", "max_tokens", "model_context_window_exceeded")
-FAILURES = (  # reasons that say the server failed: OpenRouter, vLLM and SGLang, DeepSeek, GLM, Gemini
-    "error",
-    "abort",
-    "aborted",
-    "cancelled",
-    "canceled",
-    "failed",
-    "insufficient_system_resource",
-    "network_error",
-    "malformed_function_call",
+# Words in reasons that say the server failed: OpenRouter, vLLM and SGLang, DeepSeek, GLM, Gemini, Kimi, proxies.
+_FAILED = re.compile(
+    r"error|abort|cancel|fail|exception|interrupt|insufficient|malformed|overload|unavailable|disconnect|preempt"
+    r"|time_?d?_?out",
+    re.IGNORECASE,
 )
 
 
@@ -194,16 +190,17 @@ class Answer:
             if isinstance(call, Mapping):
                 self._has_calls = True
                 self._calls.add(call)
-        if isinstance(delta.get("function_call"), Mapping):
+        legacy = delta.get("function_call")
+        if isinstance(legacy, Mapping) and (legacy.get("name") or legacy.get("arguments")):  # else none was made
             self._has_calls = True
-            self._calls.add_legacy(delta["function_call"])
+            self._calls.add_legacy(legacy)
         owned.take_message(self._owned, delta)
         return text or refusal, thought
 
     @property
     def is_whole(self) -> bool:
         """True if the provider said why it ended, and did not say that it failed."""
-        return self.finish_reason is not None and self.finish_reason.lower() not in FAILURES
+        return self.finish_reason is not None and not _FAILED.search(self.finish_reason)
 
     @property
     def says_anything(self) -> bool:
@@ -222,7 +219,7 @@ class Answer:
         message: Message = {"role": "assistant", "content": text or None}
         if refusal := "".join(self._refusal):
             message["refusal"] = refusal
-        if self._has_calls and self.is_whole and self.finish_reason not in CUT_REASONS:
+        if self._has_calls and self.is_whole and (self.finish_reason or "").lower() not in CUT_REASONS:
             message["tool_calls"] = self._calls.whole()
         elif self._has_calls:
             message["unfinished_calls"] = self._calls.unfinished()

@@ -13,7 +13,10 @@ _TAGS = (
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
     ("<seed:think>", "</seed:think>"),
+    ("<reasoning>", "</reasoning>"),
     ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
 )
 _CLOSED_ONLY = re.compile(r"\A(.*?)\n\s*</think(?:ing)?>[ \t]*(?:\n+|\Z)", re.DOTALL)  # the opening tag is the prompt's
 
@@ -50,10 +53,10 @@ class Thoughts:
         if self._is_fresh:
             self._waiting = self._waiting.lstrip()
             self._is_fresh = not self._waiting
-        found, closing, rest = self._waiting.partition(self._close)
-        if closing:
-            self._close, self._waiting, self._opening = "", rest, ""
-            return found.rstrip()
+        found = self._waiting
+        if closing := re.search(re.escape(self._close), found, re.IGNORECASE):
+            self._close, self._waiting, self._opening = "", found[closing.end() :], ""
+            return found[: closing.start()].rstrip()
         kept = len(found) - _overlap(found, self._close)
         kept = len(found[:kept].rstrip())
         self._waiting = found[kept:]
@@ -86,7 +89,8 @@ class Thoughts:
 
 def _overlap(text: str, tag: str) -> int:
     """How many characters at the end of ``text`` may be the beginning of ``tag``."""
-    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if tag.startswith(text[-size:])), 0)
+    begun = tag.lower().startswith
+    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if begun(text[-size:].lower())), 0)
 
 
 def closed_only(text: str) -> tuple[str, str]:

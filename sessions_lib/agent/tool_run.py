@@ -38,7 +38,12 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
 
 def _awaited(returned: Any) -> Any:
     async def wait() -> Any:
-        return [item async for item in returned] if inspect.isasyncgen(returned) else await returned
+        value = returned
+        while inspect.isawaitable(value):  # one may return another
+            value = await value
+        if inspect.isasyncgen(value):
+            return [item async for item in value]
+        return list(value) if inspect.isgenerator(value) else value
 
     try:
         asyncio.get_running_loop()

@@ -203,7 +203,9 @@ def call(tools: Iterable[Tool], called: Call, history: Sequence[Message] = ()) -
     started = time.perf_counter()
     try:
         returned, failure = tool_run.run(found.function, checked), None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - any failure of a tool is a result for the model
+    except KeyboardInterrupt:
+        raise  # a person's
+    except BaseException as error:  # noqa: BLE001 - any failure of a tool is a result for the model
         returned, failure = None, _failure(error)
     duration_ms = round((time.perf_counter() - started) * 1000)
     text, is_error = (tool_run.as_text(returned), False) if failure is None else (failure, True)
@@ -232,7 +234,11 @@ def of_stopped(waiting: Sequence[Call], *, is_running: bool) -> list[Message]:
 def _failure(error: BaseException) -> str:
     if isinstance(error, SessionError):
         return str(error)  # already a sentence for whoever reads it
-    return f"{type(error).__name__}: {error}".rstrip(": ")
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - an error of somebody's that cannot even be told
+        said = ""
+    return f"{type(error).__name__}: {said}".rstrip(": ")
 
 
 def _problems(error: ValidationError) -> str:

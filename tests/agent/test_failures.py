@@ -129,7 +129,22 @@ def test_a_conversation_that_is_too_long_is_known_inside_a_stream(tmp_path: Path
 # ------------------------------------------------------------------ answers that failed
 
 
-@pytest.mark.parametrize("reason", ["error", "ERROR", "abort", "insufficient_system_resource", "network_error"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "error",
+        "ERROR",
+        "abort",
+        "insufficient_system_resource",
+        "network_error",
+        "server_error",
+        "engine_overloaded",
+        "failure",
+        "timeout",
+        "user_cancelled",
+        "interrupted",
+    ],
+)
 def test_an_answer_that_ended_in_an_error_is_interrupted(tmp_path: Path, reason: str) -> None:
     with ModelServer(say("The tide", finish=reason), say("At noon.")) as server:
         said = refused(server, tmp_path)

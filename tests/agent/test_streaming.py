@@ -132,6 +132,23 @@ def test_a_call_of_the_legacy_form_is_a_call() -> None:
     assert (name, arguments) == ("tide", EMBER)
 
 
+def test_an_empty_call_of_the_legacy_form_is_none() -> None:
+    answer = Answer()
+    for made in (chunk({"content": "2.1 m"}), legacy("", ""), chunk({}, "stop")):
+        answer.add(made)
+
+    assert answer.message() == {"role": "assistant", "content": "2.1 m", "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "Content_Filter"])
+def test_calls_of_an_answer_that_was_cut_are_not_whole_in_whatever_case_the_reason_is(reason: str) -> None:
+    answer = Answer()
+    for made in (delta("{}", "tide", "c1", 0), chunk({}, reason)):
+        answer.add(made)
+
+    assert "tool_calls" not in answer.message()
+
+
 def test_a_call_that_comes_in_both_forms_is_one() -> None:
     assert calls(legacy(EMBER, "tide"), delta(EMBER, "tide", "c1", 0), END) == [("c1", "tide", EMBER)]
 

@@ -167,6 +167,61 @@ def test_a_tool_may_be_async_or_yield_its_result() -> None:
     assert (call(broken, "{}")["content"], call(broken, "{}")["is_error"]) == ("RuntimeError: no boat", True)
 
 
+def test_what_an_async_tool_returns_is_awaited_however_often() -> None:
+    async def depth() -> str:
+        return "2.1 m"
+
+    @tool
+    async def later() -> Any:
+        """Returns a coroutine."""
+        return depth()
+
+    @tool
+    async def task() -> Any:
+        """Returns a task."""
+        return asyncio.ensure_future(depth())
+
+    @tool
+    async def steps() -> Any:
+        """Returns a generator."""
+        return (letter for letter in "ab")
+
+    assert call(later, "{}")["content"] == "2.1 m"
+    assert call(task, "{}")["content"] == "2.1 m"
+    assert call(steps, "{}")["content"] == '["a","b"]'
+
+
+class Untold(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (asyncio.CancelledError(), "CancelledError"),
+        (GeneratorExit(), "GeneratorExit"),
+        (BaseException("no boat"), "BaseException: no boat"),
+        (Untold(), "Untold"),
+    ],
+)
+def test_whatever_a_tool_raises_is_a_result_for_the_model(error: BaseException, told: str) -> None:
+    @tool
+    async def fails() -> str:
+        """Raises it."""
+        raise error
+
+    @tool
+    def fails_at_once() -> str:
+        """Raises it, too."""
+        raise error
+
+    for failing in (fails, fails_at_once):
+        result = call(failing, "{}")
+
+        assert (result["content"], result["is_error"]) == (told, True)
+
+
 def test_an_async_tool_works_inside_a_running_loop() -> None:
     @tool
     async def later() -> str:
