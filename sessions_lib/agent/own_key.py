@@ -1,7 +1,8 @@
 """The API key in what a server sends back: some echo it in an answer or an error, and it must not be stored or shown.
 
-Known are the key as it is, percent-encoded, in base64 (wherever it stands in what was encoded) and in hexadecimal, in
-upper and lower case alike; each becomes ``(the key)``. Words that local servers take for a key are none.
+Known are the key as it is, as addresses, HTML and JSON escape it, in base64 (wherever it stands in what was encoded)
+and in hexadecimal, in upper and lower case alike; each becomes ``(the key)``. Words that local servers take for a key
+are none.
 
 Does not know other secrets (``export`` redacts those), and leaves what tools and people say as it is.
 """
@@ -9,6 +10,7 @@ Does not know other secrets (``export`` redacts those), and leaves what tools an
 from __future__ import annotations
 
 import base64
+import html
 import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -115,7 +117,8 @@ class Withheld:
         pattern = self._key._pattern
         if pattern is None or not piece:
             return piece
-        text = pattern.sub(MARK, self._waiting + piece)
+        *cut, last = pattern.sub(MARK, self._waiting + piece).split("…")
+        text = "…".join([*map(self._key.without, cut), last])
         shown = len(text) - self._key._begun(text)
         self._waiting = text[shown:]
         return text[:shown]
@@ -130,9 +133,22 @@ def _forms(key: str) -> Iterator[str]:
     """What ``key`` may look like."""
     data = key.encode("utf-8", "surrogatepass")
     yield key
-    yield quote(key, safe="", errors="replace")
+    encoded = quote(key, safe="", errors="replace")
+    yield encoded
+    yield quote(encoded, safe="")  # an address in an address
+    yield quote(key, errors="replace")  # "/" stays
+    yield html.escape(key)
+    yield key.replace("/", "\\/")  # in JSON
+    yield "".join(f"\\u{ord(char):04x}" for char in key)
+    yield "".join(f"&#{ord(char)};" for char in key)
+    yield "".join(f"&#x{ord(char):x};" for char in key)
     yield "".join(f"%{byte:02x}" for byte in data)
     yield data.hex()
+    yield from _in_base64(data)
+    yield from _in_base64(base64.b64encode(data))
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
     for shift in range(3):  # how many bytes stand before it in its group of three
         whole = base64.b64encode(b"\0" * shift + data).decode()
         core = whole[(0, 2, 3)[shift] : (shift + len(data)) * 8 // 6]

@@ -33,6 +33,13 @@ KEY = "sk-live/+Key=42-geheim"
         quote(KEY, safe="").lower(),
         "".join(f"%{ord(char):02X}" for char in KEY),
         KEY.encode().hex(),
+        quote(KEY),
+        quote(quote(KEY, safe=""), safe=""),
+        KEY.replace("/", "\\/"),
+        "".join(f"\\u{ord(char):04x}" for char in KEY),
+        "".join(f"&#{ord(char)};" for char in KEY),
+        "".join(f"&#x{ord(char):X};" for char in KEY),
+        base64.b64encode(base64.b64encode(KEY.encode())).decode(),
         *(
             base64.b64encode(f"{before}{KEY}{after}".encode()).decode()
             for before in ("", "a", "ab", ":")
@@ -65,6 +72,16 @@ def test_every_text_of_a_message_is_without_the_key() -> None:
         "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": '{"k":"(the key)"}'}}],
         "(the key)": [1, None, True, {"deep": "(the key)"}],
     }
+
+
+def test_a_key_that_was_cut_off_within_a_text_is_not_shown_as_it_arrives() -> None:
+    shown = Withheld(OwnKey(KEY))
+
+    assert "".join([*map(shown.add, f"You sent {KEY[:15]}… today."), shown.rest()]) == "You sent (the key)… today."
+
+
+def test_a_key_is_found_as_html_escapes_it() -> None:
+    assert OwnKey("sk-a&b<c>12345").without("bad sk-a&amp;b&lt;c&gt;12345") == "bad (the key)"
 
 
 def test_a_key_that_was_cut_off_at_the_end_is_not_kept_either() -> None:

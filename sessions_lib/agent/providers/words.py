@@ -1,7 +1,8 @@
 """What a server says in an error, whatever the form of its body, and whether it says that the request is too long.
 
 Bodies seen: OpenAI's ``{"error": {"message"}}``, Gemini's list of it, FastAPI's ``{"detail"}`` (a text, or a list of
-places), ``{"message"}``, OpenRouter's ``metadata.raw``, JSON inside a text, plain text, and the HTML page of a proxy.
+places), ``{"message"}``, OpenRouter's ``metadata.raw``, JSON inside a text, plain text, a stream's ``data:`` lines, and
+the HTML page of a proxy. Of a body in a form nobody foresaw, the first words that stand in it are taken.
 
 Pure functions of what came in; nothing here is shown as it is: callers shorten it and take the key out.
 """
@@ -26,12 +27,20 @@ _TELLING = (  # where servers put their words, best first
     "Message",
     "error",
     "errors",
+    "err",
+    "error_msg",
+    "errmsg",
+    "err_msg",
+    "status_msg",
+    "statusMessage",
+    "faultstring",
     "title",
     "description",
     "reason",
     "text",
 )
 _NAMING = ("code", "type", "status")  # what there is to say if nothing else is
+_STREAMED = re.compile(r"(?:event:[^\n]*\n)?data:")
 _DEEPEST, _MOST, _LONGEST = 6, 3, 100_000
 
 
@@ -51,6 +60,8 @@ def words(body: Any, depth: int = 0) -> str:
 
 
 def _of_text(text: str, depth: int) -> str:
+    if _STREAMED.match(text):
+        text = next((line[5:].strip() for line in text.splitlines() if line.startswith("data:")), text)
     if text[:1] in ("{", "[") and depth <= _DEEPEST:
         inner = decoded(text.encode("utf-8", "replace"))
         return words(inner, depth + 1) or ("" if inner in ({}, []) else text)
@@ -64,7 +75,16 @@ def _of_object(body: Mapping[Any, Any], depth: int) -> str:
     metadata = body.get("metadata")
     if isinstance(metadata, Mapping):  # OpenRouter: what the provider behind it said
         found = ": ".join(_different((found, words(metadata.get("raw"), depth + 1))))
-    return found or next((str(body[key]) for key in _NAMING if isinstance(body.get(key), str | int) and body[key]), "")
+    return found or _unforeseen(body, depth)
+
+
+def _unforeseen(body: Mapping[Any, Any], depth: int) -> str:
+    """The first words under a name that nobody foresaw: a sentence, what stands further in, or a code."""
+    sentences = [value for value in body.values() if isinstance(value, str) and " " in value.strip()]
+    inner = [value for value in body.values() if isinstance(value, Mapping | list)]
+    naming = [body[key] for key in _NAMING if isinstance(body.get(key), str | int) and body[key]]
+    found = next((told for value in [*sentences, *inner] if (told := words(value, depth + 1))), "")
+    return found or next(map(str, naming), "")
 
 
 def _different(texts: Iterable[str]) -> list[str]:
