@@ -44,7 +44,7 @@ class Answerer:
         chosen = providers.choose(self.model, self.base_url, self.api_key, self.given_client, session=session.meta)
         if chosen != self._chosen:  # else the endpoint may know its model by now
             self._chosen = self.endpoint = chosen
-            self._client = self.given_client
+            self._client = None if self.given_client is None else providers.watched(self.given_client)
 
     def check(self) -> None:
         """Refuse to go on without a key where one is needed, before anything is stored or sent."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import OpenAI
 
 from sessions_lib import Agent, Session, tool
 from sessions_lib.agent import providers, runs
@@ -54,6 +55,29 @@ def test_a_redirect_to_another_server_is_refused_and_told(tmp_path: Path, code: 
     )
     assert (len(server.requests), other.requests) == (1, [])
     assert [m["role"] for m in stored(tmp_path)] == ["user"]
+
+
+@pytest.mark.parametrize("code", [301, 302, 303])
+def test_a_redirect_that_would_lose_the_question_names_the_address_to_give(tmp_path: Path, code: int) -> None:
+    with ModelServer() as server:
+        server.queue.insert(0, moved(f"{server.url}/2/chat/completions", code))
+
+        assert refused(server, tmp_path) == (
+            f"{server.url} leads to {server.url}/2, and the question cannot follow it there; nothing was sent. "
+            "Give that address instead."
+        )
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 307, 308])
+def test_a_client_made_elsewhere_follows_no_redirect_to_another_server(tmp_path: Path, code: int) -> None:
+    with ModelServer() as other, ModelServer(moved(f"{other.url}/chat/completions", code)) as server:
+        made = OpenAI(base_url=server.url, api_key="sk-secret")
+        with pytest.raises(ProviderError, match="leads to another server"):
+            Agent(session_id="a", client=made, model="m", save_dir=tmp_path).chat("Tide?")
+
+        assert [m.id for m in made.models.list()] == ["tiny"]  # its own requests are its own
+    assert (len(server.requests), other.requests, other.keys) == (1, [], [])
 
 
 def test_the_list_of_models_follows_no_redirect_either(tmp_path: Path) -> None:

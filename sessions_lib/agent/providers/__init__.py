@@ -7,7 +7,7 @@ reads what servers say in errors and ``problems`` says it to a person, ``waiting
 from __future__ import annotations
 
 from sessions_lib.agent.providers.chat import ModelCall
-from sessions_lib.agent.providers.client import check, client, context_sizes, list_models, with_model
+from sessions_lib.agent.providers.client import check, client, context_sizes, list_models, watched, with_model
 from sessions_lib.agent.providers.endpoints import (
     DEMO_MODEL,
     OPENAI_URL,
@@ -35,6 +35,7 @@ __all__ = [
     "is_loopback",
     "list_models",
     "problem",
+    "watched",
     "with_model",
     "without_key",
 ]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from sessions_lib.agent.providers.client import sending, with_model
-from sessions_lib.agent.providers.endpoints import Endpoint
+from sessions_lib.agent.providers.endpoints import Endpoint, without_secrets
 from sessions_lib.agent.providers.problems import IS_IT_V1, problem, reported, told
 from sessions_lib.agent.providers.waiting import SHOWN_FROM_S, Wait, before_next_try, said
 from sessions_lib.agent.providers.words import decoded, words
@@ -47,6 +47,7 @@ class ModelCall:
         self._request: dict[str, Any] = {}
         self._response: httpx2.Response | None = None
         self._aborted = threading.Event()
+        self._has_asked = False
         self._has_ended = False  # the model said why it ended
 
     def chunks(self) -> Iterator[Mapping[str, Any] | Wait]:
@@ -75,6 +76,13 @@ class ModelCall:
 
         if self._aborted.is_set():
             raise httpx2.ConnectError("stopped", request=request)
+        if self._has_asked and request.method == "GET":  # what 301, 302 and 303 make of a question
+            target = without_secrets(str(request.url)).removesuffix("/chat/completions")
+            raise ProviderError(
+                f"{self.endpoint.name} leads to {target}, and the question cannot follow it "
+                "there; nothing was sent. Give that address instead."
+            )
+        self._has_asked = request.method == "POST"
         request.extensions["trace"] = self._trace
 
     def _trace(self, event: str, info: Mapping[str, Any]) -> None:

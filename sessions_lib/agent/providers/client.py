@@ -4,6 +4,8 @@ Nothing is sent to another place than the endpoint's: a redirect to another host
 conversation and the key would follow it. A proxy from the environment is not used for this machine's own addresses: it
 could not reach them.
 
+A client made elsewhere is held to the same.
+
 Does not send a conversation: ``chat`` does.
 """
 
@@ -51,6 +53,21 @@ def client(endpoint: Endpoint) -> OpenAI:
     return OpenAI(
         api_key=endpoint.api_key or _NO_KEY, base_url=address, timeout=timeout, max_retries=2, http_client=transport
     )
+
+
+def watched(made: OpenAI) -> OpenAI:
+    """A client ``made`` elsewhere, as it is, but that a conversation it sends follows no redirect to another server."""
+    transport = getattr(made, "_client", None)  # the SDK shows it nowhere else
+    hooks = getattr(transport, "event_hooks", None)
+    if transport is not None and hooks is not None and _before_sending not in hooks["request"]:
+        transport.event_hooks = {**hooks, "request": [*hooks["request"], _before_sending]}
+    return made
+
+
+def _before_sending(request: httpx2.Request) -> None:
+    if (call := getattr(sending, "call", None)) is not None:  # else it is a request of its owner's
+        _check_place(call.endpoint.base_url, str(request.url))
+        call.before_sending(request)
 
 
 def _check_place(address: str, target: str) -> None:
