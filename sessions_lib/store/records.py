@@ -293,26 +293,6 @@ class Hit:
     turn: int | None = field(default=None, compare=False)  # follows from the message
 
 
-@dataclass(frozen=True, slots=True)
-class FolderTotals:
-    """Sums over all sessions, each message once. ``sent_again``: the tokens that forks repeat, never in ``tokens``.
-
-    ``messages_in_files`` counts every message of every session, copies too.
-    """
-
-    sessions: int
-    forks: int
-    messages: int
-    messages_in_files: int
-    turns: int
-    tool_calls: int
-    errors: int
-    tokens: usage.Totals
-    sent_again: int | None
-    size_bytes: int
-    damaged_sessions: int
-
-
 def newest_first(rows: Sequence[SessionInfo]) -> list[SessionInfo]:
     """``rows`` by last active, the latest first; without any time last; equal times by id."""
     return sorted(sorted(rows, key=lambda row: row.id), key=lambda row: row.last_active or NEVER, reverse=True)

@@ -28,7 +28,7 @@ def test_the_sums_are_those_of_the_folder_after_an_import(tmp_path: Path, path: 
     manager = SessionManager(tmp_path / "sessions")
     list(importers.import_paths(manager, [path]))
 
-    assert sums(claude_usage.totals([path])) == sums(manager.catalog.totals().tokens)
+    assert sums(claude_usage.totals([path])) == sums(stats.figures(manager.catalog).tokens)
 
 
 def test_an_answer_counts_once_in_many_lines_and_files_with_what_it_reported_last(tmp_path: Path) -> None:
@@ -74,7 +74,9 @@ def test_what_an_advisor_spent_is_counted_under_its_own_model(tmp_path: Path) ->
         ("claude-opus-5", 15_780, 0),
     ]
     assert (
-        sums(claude_usage.totals([path])) == sums(manager.catalog.totals().tokens) == (35_802, 20_000, 1_271, 37_073, 1)
+        sums(claude_usage.totals([path]))
+        == sums(stats.figures(manager.catalog).tokens)
+        == (35_802, 20_000, 1_271, 37_073, 1)
     )
     found = claude_usage.by_model(claude_usage.answers([path]))
     assert {model: taken.total for model, taken in found.items()} == {

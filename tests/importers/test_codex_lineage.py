@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import importers
+from sessions_lib import importers, stats
 from sessions_lib.store.manager import SessionManager
 from tests.importers.files import codex, item_text, tokens, write_lines
 
@@ -56,7 +56,7 @@ def lineage(manager: SessionManager) -> dict[str, tuple[str | None, int]]:
 
 
 def spent(manager: SessionManager) -> tuple[int | None, int]:
-    totals = manager.catalog.totals()
+    totals = stats.figures(manager.catalog)
     return totals.tokens.total, totals.tokens.answers
 
 

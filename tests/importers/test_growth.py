@@ -86,7 +86,7 @@ def told(manager: SessionManager) -> dict[str, Any]:
     for info in manager.list():
         stored = manager.open(info.id).messages
         sessions[said(stored), spent_in(stored)] += 1
-    totals, by_model = manager.catalog.totals(), stats.by_model(manager.catalog)
+    totals, by_model = stats.figures(manager.catalog), stats.by_model(manager.catalog)
     sums = {row.model: row.total for row in by_model.dropna(subset=["total"]).itertuples() if row.total}
     return {
         "sessions": sessions,
@@ -344,7 +344,7 @@ def test_a_copy_of_a_session_that_was_imported_half_written_counts_its_answers_o
 
         list(importers.import_paths(manager, sorted([original, copy])))
 
-        totals = manager.catalog.totals()
+        totals = stats.figures(manager.catalog)
         assert (totals.tokens.total, totals.turns, totals.tool_calls, totals.forks) == (40 + 52, 1, 1, 1), name
 
 
@@ -364,4 +364,4 @@ def test_a_copy_that_holds_less_of_an_answer_leaves_its_tokens_to_the_other(tmp_
                 )
             )
 
-        assert manager.catalog.totals().tokens.total == 40 + 52, order
+        assert stats.figures(manager.catalog).tokens.total == 40 + 52, order

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import SessionManager, importers
+from sessions_lib import SessionManager, importers, stats
 from sessions_lib.importers.adding.store import Store
 from sessions_lib.importers.unique_ids import is_unique
 from sessions_lib.store.folder.index.catalog import Catalog
@@ -57,7 +57,7 @@ def test_conversations_that_are_numbered_alike_are_sessions_of_their_own(
 
     assert changes == ["new", "new", "new"]
     assert texts(manager) == [COUNT, BOAT, TIDE]
-    assert Catalog(manager.folder).totals().messages == 8
+    assert stats.figures(Catalog(manager.folder)).messages == 8
     assert bring(manager, *files) == []
     assert bring(manager, document(tmp_path / "copy.json", numbered(*BOAT, ids=ids))) == ["unchanged"]
 
@@ -71,7 +71,7 @@ def test_conversations_of_one_file_are_told_apart_too(tmp_path: Path, wrap: str)
     bring(manager, document(path, many) if wrap == "list of lists" else write_lines(path, *many))
 
     assert texts(manager) == [COUNT, BOAT, TIDE]
-    assert Catalog(manager.folder).totals().messages == 8
+    assert stats.figures(Catalog(manager.folder)).messages == 8
 
 
 def test_sessions_of_another_folder_that_are_called_alike_are_told_apart(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_sessions_of_another_folder_that_are_called_alike_are_told_apart(tmp_pat
 
     assert changes == ["new", "new", "new"]
     assert texts(manager) == [COUNT, BOAT, TIDE]
-    assert Catalog(manager.folder).totals().messages == 8
+    assert stats.figures(Catalog(manager.folder)).messages == 8
 
 
 def test_conversations_of_chatgpt_without_an_id_are_told_apart_by_their_time(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_copy_that_says_something_else_under_a_unique_id_is_another_session(tm
     assert [m["id"] for info in manager.list() for m in manager.open(info.id).messages] == [
         ids.format(number) for number in (1, 2, 1, 2)
     ]
-    assert Catalog(manager.folder).totals().messages == 3
+    assert stats.figures(Catalog(manager.folder)).messages == 3
 
 
 def test_what_was_deleted_hides_no_other_conversation_of_the_same_numbers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-r"""Bytes ↔ lines: append one line, read lines with a report of damage, read the end, copy a prefix.
+r"""Bytes ↔ lines: append one line, read lines with a report of damage, copy a prefix.
 
 The format, version 1. A session file is UTF-8; every line is one JSON object and ends in ``\n``; an object with a
 string ``role`` is a message, anything else is a damaged line. We write compact JSON with U+2028, U+2029 and U+0085
@@ -210,32 +210,6 @@ def ends_line(path: Path, size: int) -> bool:
             return file.read(1) == b"\n"
     except OSError:
         return False
-
-
-def tail(path: Path, count: int) -> list[Message]:
-    """The last ``count`` messages of ``path``; reads only the end of the file, however long it is."""
-    descriptor = disk.open_to_read(path)
-    try:
-        position = os.fstat(descriptor).st_size
-        found: list[Message] = []
-        rest = b""
-        while position > 0 and len(found) < count:
-            size = min(BLOCK // 8, position)
-            position -= size
-            block = os.pread(descriptor, size, position) + rest
-            cut = 0 if position == 0 else block.find(b"\n") + 1
-            if position and not cut:
-                rest = block
-                continue
-            rest = block[:cut]
-            whole = block[cut:]
-            records = _messages_in(whole, encoding.line_ends(whole))
-            if records is None:
-                records = [m for _, line in lines_of(whole, 0, 1, is_end=True) if line for m in line.records]
-            found = records + found
-        return found[-count:] if count else []
-    finally:
-        os.close(descriptor)
 
 
 def append(path: Path, records: Sequence[Any], *, create: bool = False) -> int:

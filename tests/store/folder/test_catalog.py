@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
@@ -85,12 +86,13 @@ def same(kept: Catalog, folder: Path) -> None:
     assert kept.list() == truth
     assert kept.list(3) == truth[:3]
     assert kept.tags() == records.tag_counts(truth)
-    assert kept.totals() == plain_totals(folder)
+    figures = stats.figures(kept)
+    assert replace(figures, first_token_ms=None) == plain_figures(folder)
     said, days = stats.messages(kept), stats.by_day(kept)
     for frame, count in ((said, len(said)), (days, days["messages"].sum())):
-        assert count == kept.totals().messages
-        assert frame["total"].sum() == (kept.totals().tokens.total or 0)
-    assert stats.tools(kept)["calls"].sum() == kept.totals().tool_calls
+        assert count == figures.messages
+        assert frame["total"].sum() == (figures.tokens.total or 0)
+    assert stats.tools(kept)["calls"].sum() == figures.tool_calls
     by_model, spent = stats.by_model(kept), plain_by_model(folder)
     assert {row.model: None if row.total is pd.NA else row.total for row in by_model.itertuples()} == spent
     # Sums of whole sessions, and the same by looking at each message of a range that leaves none out.
@@ -105,7 +107,6 @@ def same(kept: Catalog, folder: Path) -> None:
         assert list(days["total"].fillna(0)) == list(found["total"].sum())
         shorter = query.parse("after:2026-01-05 before:2026-01-15", zone)
         assert stats.by_day(kept, shorter, zone)["messages"].sum() == len(stats.messages(kept, shorter))
-    figures = stats.figures(kept)
     assert replace(stats.figures(kept, ranged), sessions=figures.sessions, forks=figures.forks) == figures
     contents = [scan.read(folder, session) for session in scan.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
@@ -137,23 +138,29 @@ def plain_by_model(folder: Path) -> dict[str, int | None]:
     return spent
 
 
-def plain_totals(folder: Path) -> records.FolderTotals:
-    """The sums by reading everything and keeping each identity once."""
+def plain_figures(folder: Path) -> records.Figures:
+    """The figures of the Stats page by reading everything and keeping each identity once; no first token."""
     said, rows = each_once(folder), scan.plain(folder).list()
-    tokens = usage.total(said.values())
-    whole = [row.tokens.total for row in rows if row.tokens.reported and row.tokens.total is not None]
-    return records.FolderTotals(
+    contents = [scan.read(folder, session) for session in scan.session_ids(folder)]
+    stands = Counter(identity for one in contents for identity in messages.identities(list(one.messages)))
+    again = [
+        (count - 1) * total
+        for identity, count in stands.items()
+        if count > 1 and said[identity]["role"] == "assistant"
+        if (total := usage.total([said[identity]]).total) is not None
+    ]
+    results = [message for message in said.values() if message["role"] == "tool"]
+    return records.Figures(
         sessions=len(rows),
         forks=sum(row.parent is not None for row in rows),
         messages=len(said),
-        messages_in_files=sum(row.messages for row in rows),
         turns=messages.turn_count(said.values()),
+        tokens=usage.total(said.values()),
+        sent_again=sum(again) if again else None,
         tool_calls=sum(len(tool_calls.calls_of(message)) for message in said.values()),
-        errors=sum(message["role"] == "tool" and bool(message.get("is_error")) for message in said.values()),
-        tokens=tokens,
-        sent_again=sum(whole) - (tokens.total or 0) if whole or not tokens.answers else None,
-        size_bytes=sum(row.size_bytes for row in rows),
-        damaged_sessions=sum(row.damaged > 0 or row.fault is not None for row in rows),
+        tool_results=len(results),
+        errors=sum(bool(message.get("is_error")) for message in results),
+        first_token_ms=None,
     )
 
 
@@ -473,7 +480,7 @@ def test_threads_share_one_catalog(folder: Path) -> None:
             for _ in range(5):
                 kept.list()
                 kept.search(query.parse("tide"))
-                kept.totals()
+                stats.figures(kept)
         except Exception as error:  # noqa: BLE001  (told below)
             failed.append(error)
 
@@ -525,7 +532,7 @@ def test_a_fork_chain_counts_every_message_once(tmp_path: Path) -> None:
     )
     manager.fork("b", "c")
 
-    totals = manager.catalog.totals()
+    totals = stats.figures(manager.catalog)
 
     assert (totals.tokens.total, totals.sent_again, totals.turns, totals.messages) == (150, 250, 2, 4)
     assert {row.id: (row.tokens.total, row.own_tokens.total) for row in manager.list()} == {
@@ -535,7 +542,7 @@ def test_a_fork_chain_counts_every_message_once(tmp_path: Path) -> None:
     }
     manager.delete("a")
     manager.delete("b")
-    assert manager.catalog.totals().tokens.total == 150
+    assert stats.figures(manager.catalog).tokens.total == 150
 
 
 def names_of(rows: list[Any]) -> list[str]:

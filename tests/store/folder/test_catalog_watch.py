@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 
@@ -55,11 +56,10 @@ def test_what_others_do_is_seen_without_looking_at_all_files(watched):
 
 
 @told
-def test_what_another_catalog_read_first_is_seen_too(watched):
-    other = Catalog(watched.folder)
+def test_what_another_process_read_first_is_seen_too(watched):
     write(watched.folder / "c.jsonl", LIGHTHOUSES)
-    other.refresh_one("c")
-    other.close()
+    command = [sys.executable, "-m", "sessions_lib.cli", "list", "--dir", str(watched.folder)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     assert counts(watched) == {"a": 2, "b": 1, "c": 1}
 

@@ -133,7 +133,6 @@ def test_any_bytes_at_all_are_read_without_an_exception(
     assert all(isinstance(message["role"], str) for message in found.messages)
     assert len(found.ends) == len(found.line_numbers) == len(found.messages)
     assert found.messages == [record for line in jsonl.iterate(path) for record in line.records]
-    assert jsonl.tail(path, 3) == found.messages[-3:]
     json.dumps(found.messages, ensure_ascii=False).encode("utf-8")
     jsonl.append(path, [TALLER])
     assert jsonl.read(path).messages == [*found.messages, TALLER]
@@ -280,7 +279,6 @@ def test_a_line_longer_than_any_block_is_one_message(tmp_path: Path) -> None:
     found = jsonl.read(path)
 
     assert found.messages == [LIGHTHOUSES, long, GULL]
-    assert jsonl.tail(path, 2) == [long, GULL]
     assert list(found.ends) == [line.end for line in jsonl.iterate(path)]
 
 
@@ -483,4 +481,3 @@ def test_a_message_ends_where_it_ends_even_if_lines_and_messages_are_as_many(
     assert list(lines.ends) == ends
     assert list(lines.line_numbers) == numbers
     assert [end for found in places for end in found] == list(lines.ends)
-    assert jsonl.tail(path, 5) == lines.messages

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from sessions_lib import names, query
 from sessions_lib.errors import StorageError
-from sessions_lib.messages import encoding, usage
+from sessions_lib.messages import encoding
 from sessions_lib.query import Query
 from sessions_lib.store import family, records
 from sessions_lib.store.folder import scan
@@ -36,7 +36,7 @@ from sessions_lib.store.folder.index import rows as catalog_rows
 from sessions_lib.store.folder.index.rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
 from sessions_lib.store.folder.watch import Watch
-from sessions_lib.store.records import FolderTotals, Hit, Page, SessionInfo
+from sessions_lib.store.records import Hit, Page, SessionInfo
 
 Files = dict[str, Stamp]
 Infos = list[SessionInfo]  # the method ``list`` hides the type of that name inside the class
@@ -212,14 +212,6 @@ class Catalog:
     def mark(self) -> object:
         """What changes exactly when something in the folder does, for whoever keeps answers."""
         return self.ask(_mark)
-
-    def refresh_one(self, session: str) -> None:
-        """Read what is new in one session, for whoever just wrote it: no other file is looked at."""
-        with self._lock:
-            try:
-                self._read(self._open(), [session])
-            except sqlite3.Error:
-                self.refresh()
 
     def rebuild(self) -> None:
         """Forget everything, down to the bytes of deleted texts in the file, and read the folder again."""
@@ -474,12 +466,6 @@ class Catalog:
                 return
             time.sleep(PAUSE_S)  # a lock goes to whoever asks next, not to who has waited
 
-    # ------------------------------------------------------------ numbers
-
-    def totals(self) -> FolderTotals:
-        """The sums over the folder, each message once."""
-        return self.ask(_totals)
-
 
 def scan_files(folder: Path) -> Files:
     """Name → state of everything in ``folder`` that is named like a session's file; a folder not there has none.
@@ -569,33 +555,3 @@ def _family_page(db: sqlite3.Connection, clause: str, values: Sequence[Any], off
     marks = ", ".join("?" * len(shown))
     rows = {row.id: row for row in _infos(db, f"WHERE s.id IN ({marks})", [session for session, _ in shown])}
     return Page([rows[session] for session, _ in shown], [depth for _, depth in shown], total)
-
-
-def _totals(db: sqlite3.Connection) -> FolderTotals:
-    once = db.execute(
-        "SELECT total(messages), total(turns), total(errors), total(tool_calls), total(reported), total(answers), "
-        "sum(input), sum(cached), sum(output), sum(reasoning), sum(total) FROM activity"
-    ).fetchone()
-    files = db.execute(
-        "SELECT count(*), total(parent IS NOT NULL), total(messages), sum(total), total(offset), "
-        "total(damaged>0 OR fault IS NOT NULL) FROM sessions"
-    ).fetchone()
-    (messages, turns, errors, tool_calls, reported, answers), (known, cached, output, reasoning, total) = (
-        once[:6],
-        once[6:],
-    )
-    sent = files[3] if answers else 0  # where nothing was answered, nothing was spent
-    sent_again = None if sent is None else int(sent) - int(total or 0)
-    return FolderTotals(
-        sessions=files[0],
-        forks=int(files[1]),
-        messages=int(messages),
-        messages_in_files=int(files[2]),
-        turns=int(turns),
-        tool_calls=int(tool_calls),
-        errors=int(errors),
-        tokens=usage.Totals(known, cached, output, reasoning, total, int(reported), int(answers)),
-        sent_again=sent_again,
-        size_bytes=int(files[4]),
-        damaged_sessions=int(files[5]),
-    )
