@@ -15,6 +15,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from pages.shared import folder, reading
+from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,13 +66,21 @@ def frame(title: str | None = None, *, width: Literal["reading", "home", "page"]
         st.rerun()
     if title:
         st.set_page_config(page_title=f"{title} · Forkbook")
-    with contextlib.suppress(SessionError):  # the page itself says what is wrong with the folder
-        reading.begin(folder.store())
+    fault = ""
+    try:
+        store = folder.store()
+        with contextlib.suppress(SessionError):  # the page itself says what is wrong with the folder
+            reading.begin(store)
+    except SessionError as error:  # it names no folder at all
+        fault = str(error)
     st.logo(str(PARTS / "mark.svg"), size="medium")
     st.html(PARTS / "style.css")
     st.html(f"<style>:root {{ --fb-width: {_WIDTHS[width]}; }}</style>")
     with st.container(key="frame-fields"):
         _fields()(key="frame_fields", height=0)
+    if fault:
+        st.error(safe_label(fault), icon=":material/error:")
+        st.stop()
 
 
 @st.cache_resource(show_spinner=False)

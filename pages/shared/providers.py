@@ -127,7 +127,7 @@ def own_tools() -> tuple[list[Tool], str]:
         return [], ""
     try:
         return _tools_of(path, Path(path).expanduser().stat().st_mtime_ns), ""
-    except OSError:
+    except (OSError, RuntimeError):  # ``RuntimeError``: the home of a user that there is not
         return [], f"There is no file of tools at {path}. Check the path, or SESSIONS_TOOLS."
     except SessionError as error:
         return [], str(error)

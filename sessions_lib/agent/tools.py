@@ -16,6 +16,7 @@ import sys
 import time
 import typing
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -160,7 +161,9 @@ def _parameters(arguments: TypeAdapter[dict[str, Any]], defaults: dict[str, Any]
 
 def from_file(path: str | Path) -> list[Tool]:
     """The ``@tool`` functions a Python file defines, in its order. Runs the file, with its folder on the path."""
-    path = Path(path).expanduser()
+    with suppress(RuntimeError):  # the home of a user that there is not: no such file
+        path = Path(path).expanduser()
+    path = Path(path)
     if not path.is_file():
         raise ToolError(f"There is no file of tools at {path}. Check the path, or SESSIONS_TOOLS.")
     spec = importlib.util.spec_from_file_location(f"sessions_tools_{path.stem}", path)

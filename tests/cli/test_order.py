@@ -57,3 +57,15 @@ def test_a_folder_named_first_is_the_folder_of_the_command(terminal: Terminal) -
     )
     assert "Is the ferry running?" in terminal.run("--dir", "other", "sessions", "list", program="pi-agent").stdout
     assert terminal.run("list").stdout == ""
+
+
+def test_the_home_of_nobody_is_no_folder(terminal: Terminal) -> None:
+    (terminal.work / "chat.jsonl").write_text('{"role":"user","content":"q"}\n', encoding="utf-8")
+    told = "~nosuchuser/x: there is no user of that name here; nothing was changed. Name another folder.\n"
+
+    for command in (["list"], ["new", "a"], ["import", "chat.jsonl"], ["show", "a"], ["stats"], ["purge", "--yes"]):
+        assert terminal.told(*command, "--dir", "~nosuchuser/x") == told
+
+    assert terminal.run("list", SESSIONS_DIR="~nosuchuser/x").stderr == told
+    assert terminal.run("chat", "--tools", "~nosuchuser/x.py").returncode == 1
+    assert not list(terminal.work.glob("~*"))
