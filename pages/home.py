@@ -174,7 +174,9 @@ with folder.errors_told(), found.at_one_moment():
 st.space("small")
 if shown:
     demo_sessions.draw_remove(shown)
+open_files = len(folder.store().readable_by_others())
+readers = f"of which others on this machine can read {open_files:,}" if open_files else "readable by you alone"
 st.caption(
-    f"Sessions are files in {safe_label(folder.store().where)}, readable by you alone. "
+    f"Sessions are files in {safe_label(folder.store().where)}, {readers}. "
     f"Who answers: {safe_label(providers.name_of(providers.told({})))}. Nothing leaves this machine on its own."
 )

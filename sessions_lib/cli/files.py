@@ -175,6 +175,10 @@ def check(
         chosen = sorted(found.store.ids())
     faults = [fault for one in printing.progress(chosen, "Checking") for fault in found.store.faults(one)]
     _print_faults(faults, json)
+    if open_files := found.store.readable_by_others():
+        few = ", ".join(open_files[:5]) + (" …" if len(open_files) > 5 else "")
+        told = f"{printing.count(len(open_files), 'file')} can be read by others on this machine: {few}."
+        printing.talk(printing.line(f"{told} To close them: chmod 600, or chmod 700 {found.store.where}", 500))
     if faults:
         first = next((fault.session for fault in faults if fault.can_be_repaired), None)
         see = f" See: forkbook repair {first}" if first else " None of them is for repair to mend."

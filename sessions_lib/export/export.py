@@ -273,7 +273,9 @@ def save(
 def make_folder(folder: Path) -> None:
     """Make ``folder`` for files of an export (0700) if it is not there; ``StorageError`` if that cannot be."""
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.chmod(0o700)
     except OSError as error:
         raise StorageError(folder, error.strerror or str(error), "Choose another place.") from error
     if folder.is_symlink():

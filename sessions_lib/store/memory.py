@@ -356,6 +356,10 @@ class MemoryStore:
         """Memory can always be written."""
         return ""
 
+    def readable_by_others(self) -> list[str]:
+        """Memory is this process's own."""
+        return []
+
     def is_own(self, path: Path) -> bool:
         """No file is."""
         return False

@@ -184,6 +184,9 @@ class SessionStore(Protocol):
     def why_read_only(self, session_id: str | None) -> str:
         """Why nothing can be written now, in a sentence; empty if it can."""
 
+    def readable_by_others(self) -> list[str]:
+        """What of it other accounts of this machine can read, by name: the files of another program, perhaps."""
+
     def path(self, session_id: str) -> Path | None:
         """The file of the messages, where they are in one: for a person's own tools."""
 

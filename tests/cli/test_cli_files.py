@@ -358,3 +358,13 @@ def test_a_search_says_how_much_it_read_without_an_index(
     assert "forkbook index" in before.err
     assert "forkbook index" not in after.err
     assert before.out == after.out != ""
+
+
+def test_check_tells_what_others_can_read(terminal: Terminal) -> None:
+    terminal.session("a")
+    terminal.folder.chmod(0o755)
+    (terminal.folder / "a.jsonl").chmod(0o644)
+
+    told = terminal.run("check").stderr
+
+    assert "1 file can be read by others on this machine: a.jsonl. To close them: chmod 600" in told

@@ -700,6 +700,48 @@ def test_everything_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) ->
         assert stat.S_IMODE(path.stat().st_mode) == expected, path
 
 
+@pytest.mark.parametrize("umask", [0, 0o022, 0o277, 0o777])
+def test_new_folders_above_the_sessions_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    was = os.umask(umask)
+    try:
+        manager = SessionManager(tmp_path / "new" / "and" / "store")
+        session = manager.create("a")
+        session.extend(WALK)
+        session.fork("b", at=2).add_tag("x")
+        session.export(tmp_path / "new" / "chat.md")
+        manager.search("walk")
+        manager.delete("b")
+    finally:
+        os.umask(was)
+
+    for path in tmp_path.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_file_others_could_read_is_closed_by_a_change_of_its_metadata(manager: SessionManager) -> None:
+    path = write(manager.folder / "a.jsonl", *WALK)
+    path.chmod(0o644)
+
+    manager.open("a").add_tag("x")
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_files_that_others_can_read_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    manager = SessionManager(folder)
+    manager.create("mine").append(TALLER)
+    theirs = write(folder / "theirs.jsonl", *WALK)
+    theirs.chmod(0o644)
+
+    assert manager.store.readable_by_others() == []  # nobody else may enter the folder
+    folder.chmod(0o755)
+    assert manager.store.readable_by_others() == ["theirs.jsonl"]
+    theirs.chmod(0o600)
+    assert manager.store.readable_by_others() == []
+    assert SessionManager(tmp_path / "nowhere").store.readable_by_others() == []
+
+
 def test_a_file_others_could_read_is_closed_by_the_first_append(manager: SessionManager) -> None:
     path = write(manager.folder / "a.jsonl", *WALK)
     path.chmod(0o644)

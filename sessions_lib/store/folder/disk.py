@@ -119,6 +119,31 @@ def cut_torn_start(path: Path, line: bytes) -> None:
             file.truncate(len(raw) - len(torn))
 
 
+def make_private_folder(folder: Path) -> None:
+    """Make ``folder``, and the folders above it that are not there, for their owner alone (0700), whatever the umask.
+
+    One that is there stays as it is; ``FileExistsError`` if it is no folder.
+    """
+    if folder.is_dir():
+        return
+    make_private_folder(folder.parent)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():  # not made by another process this moment
+            raise
+    else:
+        folder.chmod(0o700)
+
+
+def make_private(path: Path) -> None:
+    """Let nobody but its owner read the file ``path``, if it is there and ours."""
+    with suppress(OSError):  # another account's file: its owner decides
+        state = os.lstat(path)
+        if stat.S_ISREG(state.st_mode) and state.st_mode & 0o077:
+            os.chmod(path, 0o600)
+
+
 def sync_folder(folder: Path) -> None:
     """Put the folder's entries on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -106,11 +106,22 @@ def _runs(process: int) -> bool:
     return True
 
 
+def files_of_others(folder: Path) -> list[str]:
+    """The files of sessions in ``folder`` that other accounts can read, sorted; none if they cannot enter it."""
+    found = []
+    with suppress(OSError):  # not there, or not ours to look at
+        if folder.stat().st_mode & 0o011:
+            for entry in os.scandir(folder):
+                is_session = entry.name.endswith((SUFFIX, metadata.SUFFIX)) and entry.is_file(follow_symlinks=False)
+                if is_session and entry.stat(follow_symlinks=False).st_mode & 0o044:
+                    found.append(entry.name)
+    return sorted(found)
+
+
 def make_folder(folder: Path) -> None:
-    """Make ``folder`` for its owner alone (0700); one that is there and empty is closed to others too."""
+    """Make ``folder``, and those above it, for their owner alone (0700); one that is there and empty is closed, too."""
     try:
-        if not folder.is_dir():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        disk.make_private_folder(folder)
         if folder.stat().st_mode & 0o077 and not any(os.scandir(folder)):
             folder.chmod(0o700)
     except OSError as error:

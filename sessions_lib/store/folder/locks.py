@@ -18,6 +18,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -40,7 +41,9 @@ class Lock:
         self._descriptor: int | None = None
         self._owner = os.getpid()
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if not path.parent.is_dir():
+                path.parent.mkdir(mode=0o700, exist_ok=True)
+                path.parent.chmod(0o700)
             if path.parent.is_symlink():
                 raise OSError(errno.ELOOP, "its folder is a symbolic link, which is never followed")
             self._take(timeout)
@@ -80,11 +83,16 @@ class Lock:
             return
 
     def _is_named(self, descriptor: int) -> bool:
-        """True if the open lock file is the one that has the name now."""
+        """True if the open lock file is the one that has the name now; it is private then, whatever the umask."""
+        state = os.fstat(descriptor)
         try:
-            return os.path.samestat(os.fstat(descriptor), os.stat(self.path, follow_symlinks=False))
+            is_named = os.path.samestat(state, os.stat(self.path, follow_symlinks=False))
         except FileNotFoundError:
             return False
+        if stat.S_IMODE(state.st_mode) != 0o600:
+            with suppress(OSError):  # another account's file
+                os.fchmod(descriptor, 0o600)
+        return is_named
 
     def release_for_good(self) -> None:
         """Let the next writer in, and remove the lock file: its session is gone."""

@@ -40,7 +40,7 @@ from sessions_lib.store.folder import (
     repair,
     trash,
 )
-from sessions_lib.store.folder.folder import SUFFIX, claim, clear_unfinished, ids_in, make_folder
+from sessions_lib.store.folder.folder import SUFFIX, claim, clear_unfinished, files_of_others, ids_in, make_folder
 from sessions_lib.store.folder.index import catalog
 from sessions_lib.store.records import (
     UNFINISHED,
@@ -64,8 +64,11 @@ _shared_lock = threading.Lock()
 
 
 def of(folder: Path) -> FolderStore:
-    """The store of ``folder`` that everybody in this process shares."""
-    key = os.path.abspath(folder.expanduser())
+    """The store of ``folder`` that everybody in this process shares; ``SessionError`` for the home of nobody."""
+    try:
+        key = os.path.abspath(folder.expanduser())
+    except RuntimeError as error:
+        raise StorageError(folder, "there is no user of that name here", "Name another folder.") from error
     with _shared_lock:
         store = _shared.get(key)
         if store is None:
@@ -245,6 +248,7 @@ class FolderStore:
             if current.fault:
                 trash.put(self.folder, session_id, "metadata", [path])
             disk.replace(path, content)
+            disk.make_private(self.path(session_id))  # written by another program, perhaps, and now one of ours
             known.meta = metadata.read(path)
             known.revision = Revision(known.revision.messages, self._stamp(session_id, metadata.SUFFIX))
 
@@ -375,6 +379,10 @@ class FolderStore:
         if state.f_flag & os.ST_RDONLY:
             return f"Read only: {self.folder} is on a disk that is mounted read-only."
         return f"Read only: the disk of {self.folder} is full. Free space, then reload." if state.f_bavail == 0 else ""
+
+    def readable_by_others(self) -> list[str]:
+        """The files of sessions that others can read, sorted; none in a folder that only its owner may enter."""
+        return files_of_others(self.folder)
 
     def is_own(self, path: Path) -> bool:
         """True if ``path`` is a file of this folder."""

@@ -51,7 +51,7 @@ def _new_entry(folder: Path, session: str, kind: str) -> Path:
     trash = folder / FOLDER
     if trash.is_symlink():
         raise OSError(errno.ELOOP, "a symbolic link, which is never followed")
-    trash.mkdir(mode=0o700, exist_ok=True)
+    disk.make_private_folder(trash)
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")[:-3] + "Z"
     for number in range(1000):
         place = trash / (f"{stamp}.{number}~{kind}~{session}" if number else f"{stamp}~{kind}~{session}")
@@ -59,6 +59,7 @@ def _new_entry(folder: Path, session: str, kind: str) -> Path:
             place.mkdir(mode=0o700)
         except FileExistsError:
             continue
+        place.chmod(0o700)
         return place
     raise OSError(errno.EEXIST, "too many entries at one moment")
 

@@ -114,7 +114,12 @@ def _open_file(path: Path) -> sqlite3.Connection:
         if os.path.lexists(name):
             _check_private(name)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-    os.close(os.open(path, flags, 0o600))
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        if stat.S_IMODE(os.fstat(descriptor).st_mode) != 0o600:  # a umask took more away
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
     connection = _connect(str(path))
     try:
         connection.execute("PRAGMA journal_mode=WAL")
