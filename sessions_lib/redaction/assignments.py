@@ -25,7 +25,7 @@ _WORDS = (
 # Behind the word, in names such as SECRET_KEY_BASE, PASSWORD_PROD, token2, secret_access_key.
 _REST = (
     r"(?:[_-]?(?:access[_-]?key|key[_-]?base|key|value|base64|base|b64|production|prod|staging|dev|test|live|old|new|raw"
-    r"|plain|confirmation|confirm|hash|digest|\d{1,3})){0,3}"
+    r"|plain|confirmation|confirm|hash|digest)|[_ -]?\d{1,3}){0,3}"
 )
 _NAME = re.compile(rf"(?:{_WORDS}){_REST}(?![A-Za-z0-9_])", re.IGNORECASE)
 _BEFORE_PASS = re.compile(
@@ -50,7 +50,7 @@ _SIGN = re.compile(
     r"(?:[ \t]{0,3}:[ \t]{0,2}[\w.|?]{1,40}(?:\[\w{1,20}\])?(?=[ \t]{0,3}=[ \t]{0,3}[\"'`]))?"  # a type
     r"(?P<sign>[ \t]{0,8}(?::=|={1,3}>?|->|:)[ \t]{0,8}|>|,[ \t]{0,3}(?=[\"'`])"
     r"|[ \t]{1,3}(?:is|was|ist|lautet)[ \t]{1,3}|[ \t]{0,40}\|[ \t]{0,3}|[ \t]{1,3})[*_]{0,2}[ \t]{0,2}"
-    r"(?:[bru]{0,2}(?P<quote>\"\"\"|'{3}|[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n\\]|\\.){1,4096})(?P=quote)"
+    r"(?:[bru]{0,2}(?P<quote>\"\"\"|'{3}|[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n\\]|\\.|(?P=quote){2}){1,4096})(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;&<>\\|]{1,1024}))",
     re.IGNORECASE,
 )
@@ -173,6 +173,8 @@ def _kind(text: str, name: re.Match[str]) -> Kind | None:
         if _OPEN_KEY.search(before):
             return None
         return "secret" if _KEPT_KEY.search(before) else None if is_glued else kind
+    if kind == "auth" and before.lower().endswith("redis_"):
+        return "secret"
     return None if kind == "auth" and is_glued else kind
 
 

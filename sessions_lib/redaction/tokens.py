@@ -17,7 +17,11 @@ DIGIT = r"(?=[A-Za-z_=-]{0,255}[0-9])"  # told from a name by a digit
 # What it is            It begins with                                                          It goes on with
 TOKENS: tuple[tuple[str, str, str], ...] = (
     ("Anthropic key", "sk-ant-", r"[\w-]{16,255}"),
-    ("API key", "sk-", DIGIT + r"[\w-]{20,255}"),  # OpenAI, OpenRouter, DeepSeek, Langfuse …
+    (
+        "API key",
+        "sk-",
+        rf"(?:{DIGIT}[\w-]{{20,255}}|[A-Za-z0-9]{{24,255}}(?![\w-]))",
+    ),  # OpenAI, OpenRouter, DeepSeek, Langfuse …
     ("AWS key", "AKIA ASIA ABIA ACCA", r"[A-Z2-7]{16}(?![A-Za-z0-9])"),
     ("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{20,255}"),
     ("GitHub token", "github_pat_", r"\w{20,255}"),
