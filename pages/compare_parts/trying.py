@@ -54,12 +54,17 @@ def _draw_way(number: int, where: Endpoint, settings: Mapping[str, Any], key: st
     with st.container(border=True):
         model_place, temperature_place = st.columns([2, 1])
         with model_place:
-            model = model_choice.draw(f"Model of way {number}", listed, f"{key}-model-{number}", start=number - 1)
+            model = model_choice.draw(
+                f"Model of way {number}", listed, f"{key}-model-{number}", start=number - 1, place=f", way {number}"
+            )
         temperature = temperature_place.number_input(
             "Temperature", 0.0, 2.0, None, 0.1, key=f"{key}-temperature-{number}", placeholder="as it is"
         )
         system = st.text_input(
-            "System prompt", key=f"{key}-system-{number}", placeholder="as in the session", label_visibility="collapsed"
+            "System prompt",
+            key=f"{key}-system-{number}",
+            placeholder="System prompt: as in the session",
+            label_visibility="collapsed",
         )
     return Variant(
         model=model or None,

@@ -13,10 +13,11 @@ import streamlit as st
 _HINT = "Type a name"
 
 
-def draw(label: str, listed: Sequence[str], key: str, *, current: str = "", start: int = 0) -> str:
+def draw(label: str, listed: Sequence[str], key: str, *, current: str = "", start: int = 0, place: str = "") -> str:
     """The name that was chosen or typed, ``""`` for none; a typed one goes before the list.
 
     ``current`` stands in the field, or first in the list where there is one; else the list begins at ``start``.
+    ``place`` tells the typed field from others on the page.
     """
     if not listed:
         st.text_input(label, current, key=f"{key}-name", placeholder=_HINT, autocomplete="off")
@@ -25,7 +26,7 @@ def draw(label: str, listed: Sequence[str], key: str, *, current: str = "", star
     index = 0 if current or _list_key(listed, key) in st.session_state else min(start, len(options) - 1)
     st.selectbox(label, options, index=index, key=_list_key(listed, key))
     st.text_input(
-        f"{label}, if it is another", key=f"{key}-other", placeholder=f"{_HINT} that is not listed", autocomplete="off"
+        f"Or the name of another{place}", key=f"{key}-other", placeholder="One that is not listed", autocomplete="off"
     )
     return chosen(listed, key)
 

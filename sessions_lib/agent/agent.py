@@ -95,8 +95,7 @@ class Agent:
             raise SessionError("Give an agent a session or a session_id, not both.")
         if max_steps < 1:
             raise SessionError(f"max_steps must be at least 1, not {max_steps}.")
-        self.name = name
-        self.max_steps = max_steps
+        self.name, self.max_steps = name, max_steps
         self._given_tools = None if tools is None else as_tools(tools)
         self._who = Answerer(model, base_url, api_key, client, system, temperature)
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
@@ -110,9 +109,8 @@ class Agent:
     @property
     def tools(self) -> list[Tool]:
         """What the model may call: what was given, else the demo's own for the demo, else nothing."""
-        if self._given_tools is not None:
-            return self._given_tools
-        return list(demo_world.TOOLS) if self.endpoint.is_demo else []
+        of_demo = list(demo_world.TOOLS) if self.endpoint.is_demo else []
+        return of_demo if self._given_tools is None else self._given_tools
 
     @property
     def system(self) -> str | None:
@@ -128,6 +126,10 @@ class Agent:
     def settings(self) -> dict[str, Any]:
         """What answers here, as a session's metadata remembers it: never the key."""
         return self._who.settings(self.session)
+
+    def check(self) -> None:
+        """``ProviderError`` if the endpoint's key is missing where none gets an answer without; asks nobody."""
+        self._who.check()
 
     # ------------------------------------------------------------ asking
 
@@ -192,8 +194,7 @@ class Agent:
                     return
                 yield from self._run_tools(made, stop)
             except Stopped as stopped:
-                if stopped.message is not None:
-                    yield MessageStored(stopped.message)
+                yield from () if stopped.message is None else (MessageStored(stopped.message),)
                 yield _finished(stopped.message or message, interrupted=True)
                 return
         raise StepLimitReached(self.max_steps)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sessions_lib.agent import demo_model, providers
 from sessions_lib.agent.providers import Endpoint
+from sessions_lib.agent.providers.endpoints import is_same_place
 from sessions_lib.errors import NewerVersion, SessionError
 from sessions_lib.store.session import Session
 
@@ -34,14 +35,21 @@ class Answerer:
     endpoint: Endpoint = field(default_factory=Endpoint)
     _chosen: Endpoint | None = None
     _client: OpenAI | None = None
+    _key_address: str | None = None  # where the key was to go when it was given
     _is_beginning: bool = False  # the first answer of the session is being waited for
 
     def __post_init__(self) -> None:
         providers.check_given(self.base_url, self.api_key)
 
     def choose(self, session: Session) -> None:
-        """Settle who answers in ``session``: again, if it was told something else since."""
+        """Settle who answers in ``session``: again, if it was told something else since.
+
+        A key that was given goes to the address that this came to first, and to no other that the session names later.
+        """
         chosen = providers.choose(self.model, self.base_url, self.api_key, self.given_client, session=session.meta)
+        self._key_address = self._key_address or chosen.base_url
+        if self.api_key and not is_same_place(chosen.base_url or "", self._key_address or ""):
+            chosen = providers.choose(self.model, self.base_url, None, self.given_client, session=session.meta)
         if chosen != self._chosen:  # else the endpoint may know its model by now
             self._chosen = self.endpoint = chosen
             self._client = None if self.given_client is None else providers.watched(self.given_client)

@@ -147,6 +147,7 @@ class _Talk:
         From a fork, if the session is being written by another and the person agrees.
         """
         if self._is_new and prompt and prompt.strip():
+            self.agent.check()  # nothing is made where nothing can be answered
             self.agent.session = self._manager.create(**self.agent.settings)  # it goes on as it began
             self._is_new = False
         try:

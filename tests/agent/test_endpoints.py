@@ -209,6 +209,19 @@ def test_a_session_that_was_loaded_is_answered_where_it_says(tmp_path: Path, mon
     assert "tools" not in server.requests[1], "the demo's tools are the demo's"
 
 
+def test_a_key_that_was_given_does_not_follow_a_session_to_another_server(tmp_path: Path) -> None:
+    with ModelServer() as own, ModelServer() as other:
+        SessionManager(tmp_path).create(session_id="a", base_url=own.url, model="m")
+        agent = Agent(session_id="a", api_key="sk-for-own", save_dir=tmp_path)
+        agent.chat("1")
+        SessionManager(tmp_path).open("a").update_meta({"base_url": other.url})
+        agent.chat("2")
+        SessionManager(tmp_path).open("a").update_meta({"base_url": own.url})
+        agent.fork("b").chat("3")
+
+    assert (own.keys, other.keys) == (["Bearer sk-for-own", "Bearer sk-for-own"], ["Bearer none"])
+
+
 def test_settings_changed_while_an_agent_lives_are_those_of_its_next_prompt(tmp_path: Path) -> None:
     with ModelServer() as server:
         SessionManager(tmp_path).create(session_id="a", base_url=server.url, model="one")

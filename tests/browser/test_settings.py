@@ -108,7 +108,7 @@ def test_a_typed_model_is_the_one_that_answers_a_rerun(served):
     page.get_by_role("button", name="Rerun with another model").click()
     app.settle(page)
 
-    dialog(page).get_by_label("Model, if it is another").fill("third")
+    dialog(page).get_by_label("Or the name of another").fill("third")
     dialog(page).get_by_role("button", name="Run in a fork").click()
     expect(page.get_by_text("Yes.", exact=True)).to_be_visible()
 

@@ -155,6 +155,8 @@ def test_a_session_whose_key_or_server_is_missing_says_so_and_stops(terminal: Te
 
     assert other.requests == []
     assert (stored(terminal, "a"), stored(terminal, "b")) == ([], [("user", "Hi")])
+    assert "wants an API key" in terminal.told("chat", "--once", "Hi", OPENAI_MODEL="gpt-5")
+    assert len(SessionManager(terminal.folder).list()) == 2, "no session was made for it"
 
 
 def test_a_wait_the_server_asks_for_is_told(terminal: Terminal) -> None:
