@@ -1,6 +1,8 @@
 """The messages of a session as any Chat Completions provider accepts them, also the strictest.
 
-* One system message, in front: templates of local models take none anywhere else.
+* One system message, in front: templates of local models take none anywhere else. What another tool noted among the
+  messages (a command that the person ran, what another agent wrote) is no instruction: it is told where it stands, as
+  the user's.
 * No two messages of one role behind each other, but for results: neighbours are joined, with a blank line between.
 * Every call answered exactly once, right behind its message, in call order; ids of nine letters and digits, which
   Mistral wants and all others take. Nothing empty: what says nothing is left out, or a word says that it is empty.
@@ -20,7 +22,7 @@ from typing import Any
 
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message
-from sessions_lib.messages.message import clean
+from sessions_lib.messages.message import clean, note
 
 LONGEST_RESULT = 100_000  # characters of a tool's result that are sent
 TAIL = 20_000  # of them the last ones
@@ -57,6 +59,8 @@ def for_request(
             sent += _assistant(message, index, answers, ids, own)
         elif role == "user":
             sent.append(_user(message))
+        elif note(message):
+            sent += [_user(message)] if _text_of(message).strip() else []
         elif role in ("system", "developer"):
             systems.append(_text_of(message))
     head = "\n\n".join(dict.fromkeys(clean(text).strip("\n") for text in systems if text.strip()))

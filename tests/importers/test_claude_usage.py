@@ -168,10 +168,15 @@ def test_tokens_by_model_are_those_of_a_files_lines_counted_plainly(tmp_path: Pa
         for record in objects(line):
             told = record.get("message")
             if record.get("type") == "assistant" and isinstance(told, dict) and told.get("model") != "<synthetic>":
-                total = sum((told.get("usage") or {}).get(name) or 0 for name in COUNTS)
+                reported = told.get("usage") or {}
                 own = told.get("id") or record.get("uuid") or str(number)
-                if total >= counted.get(own, ("", 0))[1]:
-                    counted[own] = (told.get("model") or stats.NO_MODEL, total)
+                advice = [one for one in reported.get("iterations") or () if one["type"] == "advisor_message"]
+                calls = [(own, told.get("model") or stats.NO_MODEL, reported)]
+                calls += [(f"{own} {place}", one["model"], one) for place, one in enumerate(advice)]
+                for key, model, tokens in calls:
+                    total = sum(tokens.get(name) or 0 for name in COUNTS)
+                    if total >= counted.get(key, ("", 0))[1]:
+                        counted[key] = (model, total)
     expected: Counter[str] = Counter()
     for model, total in counted.values():
         expected[model] += total

@@ -23,8 +23,8 @@ from typing import Any
 
 from sessions_lib import names, times
 from sessions_lib.importers.branches import Branch, branches, without_cycles
-from sessions_lib.importers.claude import blocks
-from sessions_lib.importers.claude.records import Facts, Node, Record, facts_of, is_side, node_of
+from sessions_lib.importers.claude import blocks, kinds
+from sessions_lib.importers.claude.records import Facts, Node, Reader, Record, facts_of, is_side
 from sessions_lib.importers.claude.thread import messages_of
 from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, common, word
 from sessions_lib.importers.source import Records, Source
@@ -37,12 +37,13 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     listed = _records(records)
     main: list[Node] = []
     side: list[Node] = []
+    reader = Reader(report)
     for number, record in listed:
-        node = node_of(record, number, report)
+        node = reader.node_of(record, number)
         if node is not None:
             (side if is_side(record) else main).append(node)
     facts = facts_of(listed, source)
-    is_agent_file = bool(side) and not any(_says(main))
+    is_agent_file = bool(side) and not any(node.kind in kinds.SAID - {kinds.QUEUED} for node in main)
     found: list[Imported] = []
     if not is_agent_file:
         found += _conversations(main, facts, report)
@@ -120,10 +121,10 @@ def _says(nodes: Sequence[Node]) -> list[bool]:
 
     The other lines of the answer may hang beside its results, which is how parallel calls are written down.
     """
-    says = [node.kind == "prompt" for node in nodes]
+    says = [node.kind == kinds.PROMPT for node in nodes]
     first: dict[Any, int] = {}
     for index, node in enumerate(nodes):
-        if node.kind == "answer":
+        if node.kind == kinds.ANSWER:
             start = first.setdefault(word(node.record["message"].get("id")) or index, index)
             says[start] = says[start] or blocks.says_something(node.blocks)
     return says
@@ -153,11 +154,11 @@ def _parents(nodes: Sequence[Node], report: ImportReport) -> list[int | None]:
             parent = before
             if before is not None:
                 report.warn(f"line {node.line}: its parent is not in the file; the file's order is taken there")
-        elif uses_parents and answered and node.kind == "prompt" and "parentUuid" in node.record:
+        elif uses_parents and answered and node.kind == kinds.PROMPT and "parentUuid" in node.record:
             parent = None  # the first prompt was edited: a branch that shares nothing
         else:
             parent = before
-        answered = answered or (node.kind == "answer")
+        answered = answered or (node.kind == kinds.ANSWER)
         parents.append(parent)
     for index in without_cycles(parents):
         report.warn(f"line {nodes[index].line}: its parents lead back to itself; it is taken as a start")
@@ -215,7 +216,7 @@ def _task_calls(main: Sequence[Node]) -> dict[str, str]:
     """The prompts given to sub-agents on the main line → the ids of the calls that gave them."""
     found: dict[str, str] = {}
     for node in main:
-        for block in node.blocks if node.kind == "answer" else ():
+        for block in node.blocks if node.kind == kinds.ANSWER else ():
             if isinstance(block, dict) and block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
                 prompt = block["input"].get("prompt")
                 if isinstance(prompt, str) and prompt.strip():

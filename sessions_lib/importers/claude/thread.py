@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sessions_lib.importers.claude import blocks as claude_blocks
+from sessions_lib.importers.claude import kinds
 from sessions_lib.importers.claude.blocks import Answer
-from sessions_lib.importers.claude.records import INTERRUPTED, Node, Record, without_notices
-from sessions_lib.importers.imported import ImportReport, fill_times, iso
+from sessions_lib.importers.claude.records import Node, Record
+from sessions_lib.importers.imported import UNKNOWN_KIND, ImportReport, fill_times, iso
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 
@@ -26,32 +27,22 @@ def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
     messages: list[Message] = []
     answers: dict[str, Answer] = {}
     call_names: dict[str, str] = {}
-    seen: dict[str, Record] = {}
     for position, node in enumerate(line):
-        kind, record = node.kind, node.record
-        if kind == "answer":
+        kind = node.kind
+        if kind == kinds.ANSWER:
             _take_answer(node, messages, answers, call_names)
-            continue
-        uuid = record.get("uuid")
-        if isinstance(uuid, str):
-            if uuid in seen and seen[uuid] == record:
-                report.skipped["repeated record"] += 1
-                continue
-            seen.setdefault(uuid, record)
-        if kind == "result":
+        elif kind == kinds.RESULT:
             messages += _results(node, call_names, report)
-        elif kind == "prompt":
+            if len(node.blocks) > 1 and _has_interruption(node):
+                _mark_interrupted(messages)
+        elif kind in (kinds.PROMPT, kinds.QUEUED):
             messages.append(_prompt(node, report))
-        elif kind == "summary":
-            summary = _said(node, "assistant", claude_blocks.text_of(node.blocks))
-            messages.append({**summary, "source": {"kind": "compaction"}})
-        elif kind == "command":
-            if _was_answered(line, position):
-                messages.append(_said(node, "user", _typed(claude_blocks.text_of(node.blocks))))
-            else:
-                report.skipped["local command"] += 1
-        if kind == "interruption" or (kind == "result" and len(node.blocks) > 1 and _has_interruption(node)):
+        elif kind == kinds.INTERRUPTION:
             _mark_interrupted(messages)
+        elif kind == kinds.COMMAND and not _was_answered(line, position):
+            report.skipped[kinds.LOCAL_COMMAND] += 1
+        elif kind in kinds.SAID:
+            messages.append(_other(node))
     for answer in answers.values():
         answer.finish(report)
     _unique_ids(messages)
@@ -59,8 +50,54 @@ def messages_of(line: Sequence[Node], report: ImportReport) -> list[Message]:
     return messages
 
 
+def _other(node: Node) -> Message:
+    """What is said but is no prompt, answer or result: summaries, failures, commands, and notes of what went on."""
+    text = claude_blocks.text_of(node.blocks)
+    if node.kind == kinds.COMMAND:
+        return _said(node, "user", _typed(text))
+    if node.kind == kinds.SUMMARY:
+        return {**_said(node, "assistant", text), "source": {"kind": "compaction"}}
+    if node.kind == kinds.ERROR:
+        told = {key: node.record[key] for key in ("error", "apiErrorStatus") if node.record.get(key) is not None}
+        source = {"kind": kinds.ERROR, **told}
+        return {**_said(node, "assistant", text), "finish_reason": "error", "source": source}
+    said, source = _noted(node, text)
+    return {**_said(node, "system", said), "source": source}
+
+
+def _noted(node: Node, text: str) -> tuple[str, dict[str, Any]]:
+    """A note's text and source: what a person ran, what another agent wrote, what nobody here knows."""
+    if node.kind == kinds.SHELL_INPUT:
+        command = _inside(text, "bash-input").strip()
+        return f"Ran `{command}`", {"kind": "bashExecution", "command": command}
+    if node.kind == kinds.SHELL_OUTPUT:
+        printed = [_inside(text, tag).strip("\n") for tag in ("bash-stdout", "bash-stderr")]
+        return "\n".join(filter(None, printed)), {"kind": "bashExecution", "output": True}
+    if node.kind == kinds.UNKNOWN:
+        return text, {"kind": UNKNOWN_KIND, "record": node.record}
+    found = list(kinds.OF_AGENTS.finditer(text))
+    written = [one.group(3).strip() for one in found] or [text]
+    names = [name for one in found if (name := _sender(one.group(2) or ""))]
+    origin = node.record.get("origin")
+    told = [origin["from"]] if not names and isinstance(origin, dict) and isinstance(origin.get("from"), str) else names
+    return "\n\n".join(written), {"kind": "agent message", "author": ", ".join(dict.fromkeys(told))}
+
+
+def _inside(text: str, tag: str) -> str:
+    """What stands between ``<tag>`` and its end, all of them."""
+    return "\n".join(re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL))
+
+
+def _sender(attributes: str) -> str:
+    """Whom a message's tag names: a teammate, or another session by name, else by address."""
+    for name in ("teammate_id", "from-name", "from", "agent_id", "agent-id"):
+        if (found := re.search(rf'\b{name}="([^"]*)"', attributes)) and found.group(1).strip():
+            return found.group(1).strip()
+    return ""
+
+
 def _prompt(node: Node, report: ImportReport) -> Message:
-    blocks, notices = without_notices(node.blocks) if len(node.blocks) > 1 else (node.blocks, [])
+    blocks, notices = kinds.without_notices(node.blocks) if len(node.blocks) > 1 else (node.blocks, [])
     message = _said(node, "user", claude_blocks.user_content(blocks))
     if notices:
         message["source"] = {"notices": notices}
@@ -117,12 +154,12 @@ def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> li
             result["source"] = {"agent": agent}
         results.append(result)
     if others:
-        others, notices = without_notices(others)
+        others, notices = kinds.without_notices(others)
         if notices:
             report.skipped["notice inside a prompt"] += len(notices)
     if others:
         text = claude_blocks.text_of(others)
-        if not INTERRUPTED.match(text) and (text.strip() or claude_blocks.has_more_than_text(others)):
+        if not kinds.INTERRUPTED.match(text) and (text.strip() or claude_blocks.has_more_than_text(others)):
             message = _said(node, "user", claude_blocks.user_content(others))
             message["id"] += ":text"
             results.append(message)
@@ -130,10 +167,8 @@ def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> li
 
 
 def _has_interruption(node: Node) -> bool:
-    return any(
-        isinstance(b, dict) and b.get("type") == "text" and bool(INTERRUPTED.match(content.as_text(b.get("text"))))
-        for b in node.blocks
-    )
+    texts = (b.get("text") for b in node.blocks if isinstance(b, dict) and b.get("type") == "text")
+    return any(kinds.INTERRUPTED.match(content.as_text(text)) for text in texts)
 
 
 def _mark_interrupted(messages: list[Message]) -> None:
@@ -148,9 +183,9 @@ def _mark_interrupted(messages: list[Message]) -> None:
 def _was_answered(line: Sequence[Node], position: int) -> bool:
     """True if the model answered the command: it got its expansion, not only a local output."""
     for node in line[position + 1 :]:
-        if node.kind == "answer":
+        if node.kind == kinds.ANSWER:
             return bool(node.record["message"].get("model") != "<synthetic>")
-        if node.kind in ("prompt", "command", "command output", "result", "summary", "placeholder of a resume"):
+        if node.kind in kinds.ENDS_A_COMMAND:
             return False
     return False
 
