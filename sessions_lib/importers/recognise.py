@@ -236,6 +236,8 @@ def _lines(records: Sequence[Mapping[str, Any]], source: Source) -> Kind:
         return Kind("", "the event stream of codex exec", "import the rollout file it names instead")
     if any(record.get("type") == "gemini" for record in records):
         return _GEMINI
+    if any("agentId" in record and word(record.get("type")).startswith("agent_") for record in records):
+        return Kind("", "Claude Code's journal of a workflow, not a session")
     if any("display" in record and "pastedContents" in record for record in records):
         return Kind("", "a prompt history of Claude Code, not a session")
     if any({"session_id", "ts", "text"} <= record.keys() for record in records):

@@ -78,4 +78,4 @@ def test_a_long_real_session_is_continued_on_a_strict_server(tmp_path: Path) -> 
         agent.chat("Is anything left?")
 
     assert problems(server.requests[0]["messages"]) == []
-    assert len(server.requests[0]["messages"]) == 182, "two prompts behind each other are joined"
+    assert len(server.requests[0]["messages"]) == 183, "two prompts behind each other are joined"

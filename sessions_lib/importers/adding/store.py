@@ -16,6 +16,7 @@ from typing import Any
 
 from sessions_lib import messages, names
 from sessions_lib.errors import NewerVersion, SessionError
+from sessions_lib.importers import callers
 from sessions_lib.importers.adding import provenance
 from sessions_lib.importers.adding.batch import Batch
 from sessions_lib.importers.adding.deleted import Deleted, names_of
@@ -60,7 +61,10 @@ class Store:
         self._by_first: dict[str, list[str]] = {}  # the first message's id -> the sessions that start with it
         self._files: dict[tuple[Any, ...], list[int]] = {}  # a file as it was imported -> the sessions it gave
         self._by_path: dict[str, list[str]] = {}  # a file, whatever it was then -> the sessions it gave
-        self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not there yet
+        self._uncalled: dict[str, str] = {}  # a sub-agent's session -> the key of its caller, not found yet
+        self._families: dict[str, list[str]] = {}  # the key of a conversation -> its sessions and its sub-agents'
+        self._changed: set[str] = set()  # the keys of the conversations that this import brought something of
+        self._calls: dict[str, callers.Calls] = {}  # of the sessions that may have called a sub-agent
         self._unlinked: dict[str, str] = {}  # session id -> the key of a parent that is not there yet
         self._named: dict[str, str] = {}  # session id -> the key of the parent that its source names
         self._taken: set[str] = set()
@@ -79,6 +83,7 @@ class Store:
         self._conversations.setdefault(str(conversation), {})[session] = Known(session)
         self._by_key[origin["key"]] = session
         self._by_path.setdefault(str(origin.get("path")), []).append(session)
+        self._families.setdefault(callers.root_of(origin["key"]), []).append(session)
         if isinstance(origin.get("first"), str):
             self._by_first.setdefault(origin["first"], []).append(session)
         parent = origin.get("parent_key")
@@ -220,7 +225,6 @@ class Store:
             **provenance.created_of(imported),
             **imported.meta,
         }
-        self._name_caller(values)
         if parent is not None:
             values["forked_from"] = provenance.forked_from(parent, imported.messages)
         if imported.parent_key is not None:
@@ -228,7 +232,11 @@ class Store:
         session = self._new_id(provenance.base_id(imported, title))
         self._batch.add(NewSession(session, {"id": session, **values, "imported_from": origin}, lines))
         self._by_key[imported.key] = session
+        self._families.setdefault(callers.root_of(imported.key), []).append(session)
+        self._changed.add(callers.root_of(imported.key))
         self._note_caller(session, values)
+        if session in self._uncalled:
+            self._changed.add(callers.root_of(self._uncalled[session]))
         if isinstance(origin.get("first"), str):
             self._by_first.setdefault(origin["first"], []).append(session)
         if imported.parent_key is not None:
@@ -236,12 +244,6 @@ class Store:
             if parent is None:
                 self._unlinked[session] = imported.parent_key
         return session
-
-    def _name_caller(self, values: dict[str, Any]) -> None:
-        """A sub-agent whose caller is here already names its session; the others get it in ``finish``."""
-        agent = values.get("subagent_of")
-        if isinstance(agent, dict) and (caller := self._by_key.get(str(agent.get("key")))) is not None:
-            values["subagent_of"] = {**agent, "session": caller}
 
     def _new_id(self, base: str) -> str:
         """An id made of ``base`` that no session of the folder had when this import began, nor got since from it."""
@@ -288,17 +290,35 @@ class Store:
             return
         self._batch.write()
         for session, key in list(self._uncalled.items()):
-            with contextlib.suppress(SessionError):
-                self._link_caller(session, key)
+            if callers.root_of(key) in self._changed:
+                with contextlib.suppress(SessionError):
+                    self._link_caller(session, key)
+        self._calls.clear()
         for session, key in list(self._unlinked.items()):
             with contextlib.suppress(SessionError):
                 self._link_parent(session, key)
 
     def _link_caller(self, session: str, key: str) -> None:
-        if (caller := self._by_key.get(key)) is not None:
-            child = self._manager.open(session)
-            child.update_meta({"subagent_of": {**child.meta["subagent_of"], "session": caller}})
+        """Name the session whose call made this sub-agent, and the call; a call that is named but not there waits."""
+        child = self._manager.open(session)
+        agent, origin = child.meta["subagent_of"], child.meta["imported_from"]
+        prompt = messages.first_prompt(child.messages)
+        root = self._by_key.get(key)
+        family = dict.fromkeys([*([root] if root else []), *self._families.get(callers.root_of(key), ())])
+        for one in family:
+            if one != session and (call := callers.call_of(agent, origin, prompt, self._calls_of(one))) is not None:
+                caller = self._manager.open(one).meta["imported_from"]["key"]
+                child.update_meta({"subagent_of": {**agent, "key": caller, "tool_call_id": call, "session": one}})
+                del self._uncalled[session]
+                return
+        if root is not None and "tool_call_id" not in agent:
+            child.update_meta({"subagent_of": {**agent, "session": root}})
             del self._uncalled[session]
+
+    def _calls_of(self, session: str) -> callers.Calls:
+        if session not in self._calls:
+            self._calls[session] = callers.calls_in(self._manager.open(session).messages)
+        return self._calls[session]
 
     def _link_parent(self, session: str, key: str) -> None:
         others = [one for one in self._conversations.get(key, ()) if one != session]

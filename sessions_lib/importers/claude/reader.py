@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sessions_lib import names, times
+from sessions_lib.importers import callers
 from sessions_lib.importers.branches import Branch, branches, without_cycles
 from sessions_lib.importers.claude import blocks, kinds
 from sessions_lib.importers.claude.records import Facts, Node, Reader, Record, facts_of, is_side
@@ -48,7 +49,7 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
     if not is_agent_file:
         found += _conversations(main, facts, report)
     if side:
-        found += _agents(side, main, facts, report, is_agent_file)
+        found += _agents(side, found, facts, report, source if is_agent_file else None)
     return found
 
 
@@ -169,9 +170,48 @@ def _parents(nodes: Sequence[Node], report: ImportReport) -> list[int | None]:
 
 
 def _agents(
-    side: list[Node], main: list[Node], facts: Facts, report: ImportReport, is_own_file: bool
+    side: list[Node], main: list[Imported], facts: Facts, report: ImportReport, file: Source | None
 ) -> list[Imported]:
-    """A session for each sub-agent: records of one agent id, or connected by their parents."""
+    """A session for each sub-agent: records of one agent id, or connected by their parents.
+
+    ``main`` are the conversations of the same file, ``file`` is the file if it is the sub-agent's own.
+    """
+    root = f"claude-code:{facts.session}"
+    groups = _groups(side, is_own_file=file is not None)
+    said = {name: messages_of(nodes, report) for name, nodes in groups.items()}
+    made = {root: callers.calls_in([message for one in main for message in one.messages])}
+    made |= {f"{root}{callers.INSIDE}{name}": callers.calls_in(messages) for name, messages in said.items()}
+    found = []
+    for name, messages in said.items():
+        if not messages:
+            continue
+        key = f"{root}{callers.INSIDE}{name}"
+        prompt = content.text(messages[0]).strip()
+        origin = facts.provenance(agent=name, workflow=_workflow(file) if file else None)
+        parent: dict[str, Any] = {"key": root}
+        if told := word(groups[name][0].record.get("parent_tool_use_id")) or (_told_beside(file) if file else ""):
+            parent["tool_call_id"] = told
+        for owner, calls in made.items():
+            if owner != key and (call := callers.call_of(parent, origin, prompt, calls)) is not None:
+                parent = {"key": owner, "tool_call_id": call}
+                break
+        found.append(
+            Imported(
+                key=key,
+                conversation=key,
+                title=names.one_line(f"Sub-agent: {names.title_from(prompt) or name}"),
+                messages=messages,
+                tags=(SUB_AGENT,),
+                meta={"subagent_of": parent},
+                source=origin,
+                created=times.parse(messages[0].get("timestamp")),
+            )
+        )
+    return found
+
+
+def _groups(side: list[Node], *, is_own_file: bool) -> dict[str, list[Node]]:
+    """The records of each sub-agent, by its name."""
     groups: dict[str, list[Node]] = {}
     group_of: dict[str, str] = {}
     for node in side:
@@ -185,40 +225,15 @@ def _agents(
         groups.setdefault(name, []).append(node)
         if isinstance(record.get("uuid"), str):
             group_of[record["uuid"]] = name
-    prompts = _task_calls(main)
-    found = []
-    for name, nodes in groups.items():
-        messages = messages_of(nodes, report)
-        if not messages:
-            continue
-        key = f"claude-code:{facts.session}:agent:{name}"
-        prompt = content.text(messages[0]).strip()
-        parent: dict[str, Any] = {"key": f"claude-code:{facts.session}"}
-        caller = word(nodes[0].record.get("parent_tool_use_id")) or prompts.get(prompt)
-        if caller:
-            parent["tool_call_id"] = caller
-        found.append(
-            Imported(
-                key=key,
-                conversation=key,
-                title=names.one_line(f"Sub-agent: {names.title_from(prompt) or name}"),
-                messages=messages,
-                tags=(SUB_AGENT,),
-                meta={"subagent_of": parent},
-                source=facts.provenance(agent=name),
-                created=times.parse(messages[0].get("timestamp")),
-            )
-        )
-    return found
+    return groups
 
 
-def _task_calls(main: Sequence[Node]) -> dict[str, str]:
-    """The prompts given to sub-agents on the main line → the ids of the calls that gave them."""
-    found: dict[str, str] = {}
-    for node in main:
-        for block in node.blocks if node.kind == kinds.ANSWER else ():
-            if isinstance(block, dict) and block.get("type") == "tool_use" and isinstance(block.get("input"), dict):
-                prompt = block["input"].get("prompt")
-                if isinstance(prompt, str) and prompt.strip():
-                    found.setdefault(prompt.strip(), content.as_text(block.get("id")))
-    return found
+def _told_beside(file: Source) -> str:
+    """The call that made the sub-agent of ``file``, as the ``.meta.json`` beside it tells."""
+    return word(file.metadata().get("toolUseId"))
+
+
+def _workflow(file: Source) -> str | None:
+    """The workflow whose sub-agent ``file`` is: its folder's name, inside ``workflows``."""
+    folder = file.label.parent
+    return folder.name if folder.parent.name == "workflows" else None

@@ -15,6 +15,7 @@ from sessions_lib.importers.claude import kinds
 from sessions_lib.importers.claude.queue import Queue
 from sessions_lib.importers.imported import ImportReport, texts_in, word
 from sessions_lib.importers.source import Source
+from sessions_lib.messages import content
 
 Record = dict[str, Any]
 
@@ -52,7 +53,7 @@ class Reader:
 
     def node_of(self, record: Record, line: int) -> Node | None:
         """The tree's node for ``record``, or ``None`` if it is no part of the tree."""
-        kind, message = record.get("type"), record.get("message")
+        kind, message = content.as_text(record.get("type")), record.get("message")
         if self._is_copy(record):
             self._report.skipped["repeated record"] += 1
             return None
@@ -70,9 +71,9 @@ class Reader:
         elif kind == "system":
             self._report.skipped[f"system: {record.get('subtype') or 'notice'}"] += 1
         elif kind in _SILENT or kind == "attachment" or not (texts := self._news_in(record)):
-            self._report.skipped[str(kind or "record without a type")] += 1
+            self._report.skipped[kind or "record without a type"] += 1
         else:
-            self._report.unknown[str(kind or "record without a type")] += 1
+            self._report.unknown[kind or "record without a type"] += 1
             return Node(record, line, kinds.UNKNOWN, [{"type": "text", "text": "\n".join(texts)}])
         return Node(record, line, "nothing") if isinstance(record.get("uuid"), str) else None
 

@@ -135,7 +135,7 @@ def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> li
     results: list[Message] = []
     others: list[Any] = []
     told = node.record.get("toolUseResult")
-    agent = told.get("agentId") if isinstance(told, dict) else None
+    made = _made(told) if isinstance(told, dict) else {}
     for block in node.blocks:
         if not isinstance(block, dict) or block.get("type") != "tool_result":
             others.append(block)
@@ -150,8 +150,8 @@ def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> li
             result["name"] = name
         if block.get("is_error") is True:
             result["is_error"] = True
-        if isinstance(agent, str):
-            result["source"] = {"agent": agent}
+        if made:
+            result["source"] = made
         results.append(result)
     if others:
         others, notices = kinds.without_notices(others)
@@ -164,6 +164,12 @@ def _results(node: Node, call_names: dict[str, str], report: ImportReport) -> li
             message["id"] += ":text"
             results.append(message)
     return results
+
+
+def _made(told: dict[str, Any]) -> dict[str, str]:
+    """The sub-agent, or the workflow of sub-agents, that a call made."""
+    names = {"agent": told.get("agentId"), "workflow": told.get("workflowId") or told.get("runId")}
+    return {kind: name for kind, name in names.items() if isinstance(name, str)}
 
 
 def _has_interruption(node: Node) -> bool:
