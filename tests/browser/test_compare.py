@@ -158,7 +158,7 @@ def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
         "= A",
         "+1 vs A",
     ]
-    assert page.locator(f"{GRID} .fork").inner_text() == "Forked after turn 2: different prompts"
+    assert page.locator(f"{GRID} .fork").inner_text() == "Forked after turn 1: different prompts"
     assert page.locator(f"{GRID} .effects li").all_inner_texts() == ['buy(item="torch")']
     assert "arguments changed" in page.locator(f"{GRID} .chip").all_inner_texts()
 
