@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from sessions_lib import text
 from sessions_lib.cli import change, look, options, printing
 from sessions_lib.cli.options import Folder
 from sessions_lib.errors import SessionError, SessionLocked
@@ -276,4 +277,4 @@ def _end(event: Finished, tokens: int | None) -> None:
     if event.finish_reason not in (None, "stop", "tool_calls", "function_call"):
         printing.talk(f"The answer is not whole: the model ended with {printing.line(event.finish_reason, 40)!r}.")
     if tokens is not None:
-        printing.talk(f"({printing.number(tokens)} tokens)")
+        printing.talk(f"({text.tokens(tokens)})")

@@ -157,6 +157,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             "effects": [tool_calls.label(step.call) for step in comparison.shared.effects],
         },
         "parted": comparison.parted,
+        "sentence": wording.parted(comparison),
         "order": comparison.order,
         "figures": [{name: figure._asdict() for name, figure in found.items()} for found in comparison.figures],
         "rows": [_json_row(row) for row in comparison.rows],

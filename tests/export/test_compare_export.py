@@ -89,6 +89,7 @@ def test_json_holds_the_whole_comparison(comparison):
     found = json.loads(json.dumps(compare_export.as_json(comparison)))
 
     assert found["shared"]["messages"] == 2
+    assert found["sentence"] == "Forked after turn 1: same prompt, different tool calls"
     assert found["figures"][0]["tokens_in"] == {"value": None, "known": 0, "of": 2}
     assert found["rows"][0]["lines"][1]["cells"][1]["tool"] == {
         "name": "tide",
