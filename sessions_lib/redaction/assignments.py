@@ -250,6 +250,8 @@ def _is_quoted_secret(value: str, kind: Kind, sign: str, before: str) -> bool:
     has_blank = " " in value.strip()
     if has_blank and re.search(r"passw|token|secret|\bkey\b", value, re.IGNORECASE):
         return False  # a message about one
+    if sign in ("is", "was", "ist", "lautet"):
+        return len(value) >= 4 and any(map(str.isdigit, value))
     if sign == ",":
         return _CALLED.search(before) is not None and len(value) >= 6 and not value.isalpha() and not has_blank
     if (not sign and not _OPTION.search(before)) or (sign == "|" and not _IN_TABLE.search(before)):

@@ -54,13 +54,13 @@ SHAPES: tuple[Row, ...] = (
         "cookie",
         ("cookie",),
         r"(?<![\w-])(?:set-)?cookie[\"']?[ \t]{0,3}(?::[ \t]{0,3}[\"'`]?|=[ \t]{0,3}[\"'`])"
-        r"(?P<secret>[\w!#$%&*+.^|~-]{1,128}=[^\r\n\"'`<>]{1,4096})",
+        r"(?P<secret>[\w!#$%&*+.^|~-]{1,128}(?==)(?:=\"[^\"\r\n]{0,1024}\"|=\\\"|[^\r\n\"'`<>]){2,4096})",
     ),
     (
         "token",
         ("key=", "sig", "code=", "auth=", "x-amz"),
         r"[?&;](?:key|sig|signature|code|auth|x-amz-signature|x-amz-credential|x-amz-security-token|x-goog-signature)"
-        r"=(?P<secret>[^&\s\"'#<>\[\\]{8,2048})",
+        r"=(?P<secret>[^&\s\"'`#<>|\[\\=][^&\s\"'`#<>|\[\\]{7,2048})",
     ),
     # --- files of passwords, and statements that set one
     (
