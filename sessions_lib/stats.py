@@ -17,7 +17,6 @@ Does not draw, and never reads a session's file itself.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
@@ -28,10 +27,8 @@ import pandas as pd
 from sessions_lib import query, times
 from sessions_lib.query import Query
 from sessions_lib.store import records
-from sessions_lib.store.folder.index import numbers
-from sessions_lib.store.folder.index.catalog import Catalog
-from sessions_lib.store.folder.index.sums import COUNTS, TOKENS
-from sessions_lib.store.records import Figures
+from sessions_lib.store.numbers import BY_DAY, BY_NAME, COUNTS, MESSAGES, SESSIONS, TOKENS, TOOLS, Figures
+from sessions_lib.store.store import SessionCatalog
 
 ALL = Query()
 NO_TAG = "untagged"
@@ -40,9 +37,9 @@ NO_MODEL = "unknown model"
 _TIME_COLUMNS = ("created", "last_active", "time")
 
 
-def figures(catalog: Catalog, asked: Query = ALL) -> Figures:
+def figures(catalog: SessionCatalog, asked: Query = ALL) -> Figures:
     """The figures of what ``asked`` chooses."""
-    return numbers.figures(catalog, asked)
+    return catalog.numbers.figures(asked)
 
 
 def period_before(asked: Query, zone: tzinfo | None = None, now: datetime | None = None) -> Query | None:
@@ -67,7 +64,7 @@ def period_before(asked: Query, zone: tzinfo | None = None, now: datetime | None
 # ---------------------------------------------------------------- frames
 
 
-def sessions(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+def sessions(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a session, newest first.
 
     ``id``, ``title``, ``parent`` (string), ``tags``, ``models`` (lists of str); ``created``, ``last_active``
@@ -76,58 +73,48 @@ def sessions(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     written in it (Int64); ``reported``, ``answers``, ``own_reported``, ``own_answers`` (int64). Never sum the
     whole-file columns over sessions: forks repeat their start.
     """
-    texts, lists = ("id", "title", "parent"), ("tags", "models")
-    counts = ("messages", "turns", "inherited", "calls", "errors", "damaged", "unanswered", "offset")
+    counts = SESSIONS[SESSIONS.index("messages") : SESSIONS.index("input")]
     answers = ("reported", "answers", "own_reported", "own_answers")
     tokens = (*TOKENS, *(f"own_{name}" for name in TOKENS))
-    columns = (*texts, *lists, "created", "last_active", *counts, *tokens, *answers)
-
-    frame = _frame(
-        numbers.sessions(catalog, asked, columns), columns, whole=counts + answers, maybe=tokens, texts=texts
-    )
-    for name in lists:
-        frame[name] = pd.Series([json.loads(value) for value in frame[name]], dtype=object, index=frame.index)
-    return frame.rename(columns={"calls": "tool_calls", "offset": "size_bytes"})
+    texts = ("id", "title", "parent")
+    frame = _frame(catalog.numbers.sessions(asked), SESSIONS, whole=counts + answers, maybe=tokens, texts=texts)
+    return frame[[*texts, "tags", "models", "created", "last_active", *counts, *tokens, *answers]]
 
 
-def messages(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+def messages(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a message, each once, oldest first; messages without a time have that of their session.
 
     ``session``, ``role``, ``model`` (string, ``<NA>`` where not known); ``number`` (index in its session, int64);
     ``time`` (datetime, UTC); ``input`` … ``total``, ``duration_ms``, ``first_token_ms`` (Int64); ``tool_calls`` (made
     by it), ``error`` (1 for a failed tool's result) (int64).
     """
-    columns = ("session", "number", "role", "model", "time", *TOKENS, "calls", "error", "duration_ms", "first_token_ms")
-
-    maybe = (*TOKENS, "duration_ms", "first_token_ms")
-    frame = _frame(
-        numbers.messages(catalog, asked, columns[5:]),
-        columns,
-        whole=("number", "calls", "error"),
-        maybe=maybe,
+    return _frame(
+        catalog.numbers.messages(asked),
+        MESSAGES,
+        whole=("number", "tool_calls", "error"),
+        maybe=(*TOKENS, "duration_ms", "first_token_ms"),
         texts=("session", "role", "model"),
     )
-    return frame.rename(columns={"calls": "tool_calls"})
 
 
-def tools(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+def tools(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a tool, the most called first; each call once.
 
     ``tool`` (string); ``calls``, ``failures`` (results that say so), ``unanswered``, ``sessions`` (int64);
     ``duration_ms`` (sum over the ``timed`` calls that recorded it, Int64), ``timed`` (int64).
     """
-    columns = ("tool", "calls", "failures", "unanswered", "sessions", "duration_ms", "timed")
-
     return _frame(
-        numbers.tools(catalog, asked),
-        columns,
+        catalog.numbers.tools(asked),
+        TOOLS,
         whole=("calls", "failures", "unanswered", "sessions", "timed"),
         maybe=("duration_ms",),
         texts=("tool",),
     )
 
 
-def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, split: str | None = None) -> pd.DataFrame:
+def by_day(
+    catalog: SessionCatalog, asked: Query = ALL, zone: tzinfo | None = None, split: str | None = None
+) -> pd.DataFrame:
     """A row a day with messages, oldest first; ``split`` by ``"tag"`` or ``"model"`` gives a row a day and name.
 
     ``day`` (datetime.date in ``zone``), ``name`` if split; ``sessions`` (active that day), ``messages``, ``turns``,
@@ -136,14 +123,13 @@ def by_day(catalog: Catalog, asked: Query = ALL, zone: tzinfo | None = None, spl
     """
 
     names = _names(catalog, split)
-    found = numbers.by_day(catalog, asked, zone, split)
+    found = catalog.numbers.by_day(asked, zone, split)
     rows = sorted(((date.fromordinal(day), names.get(name, name), *sums) for day, name, *sums in found), key=_first_two)
-    columns = ("day", "name", "sessions", *COUNTS, *TOKENS)
-    frame = _frame(rows, columns, whole=("sessions", *COUNTS), maybe=TOKENS, texts=("name",))
+    frame = _frame(rows, BY_DAY, whole=("sessions", *COUNTS), maybe=TOKENS, texts=("name",))
     return frame if split else frame.drop(columns="name")
 
 
-def by_tag(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+def by_tag(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a tag (and one for sessions without any), most sessions first.
 
     ``tag`` (string); ``sessions``, ``forks``, ``wins`` (sessions that won by verdict), ``messages``, ``turns``, …
@@ -152,7 +138,7 @@ def by_tag(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     return _by_name(catalog, asked, "tag")
 
 
-def by_model(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+def by_model(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a model, most tokens first: what it answered and spent. Columns as in ``by_tag``, with ``model``.
 
     Messages no model wrote (prompts, tool results) are not in it; answers that name none are ``unknown model``. A model
@@ -161,23 +147,23 @@ def by_model(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     return _by_name(catalog, asked, "model")
 
 
-def _by_name(catalog: Catalog, asked: Query, split: str) -> pd.DataFrame:
+def _by_name(catalog: SessionCatalog, asked: Query, split: str) -> pd.DataFrame:
     names = _names(catalog, split)
-    rows = [(names.get(name, name), *sums) for name, *sums in numbers.by_name(catalog, asked, split)]
-    columns = (split, "sessions", "forks", "wins", *COUNTS, *TOKENS)
+    rows = [(names.get(name, name), *sums) for name, *sums in catalog.numbers.by_name(asked, split)]
+    columns = (split, *BY_NAME[1:])
     frame = _frame(rows, columns, whole=("sessions", "forks", "wins", *COUNTS), maybe=TOKENS, texts=(split,))
     order = ["sessions", "messages"] if split == "tag" else ["total", "answers"]
     return frame.sort_values([*order, split], ascending=[False, False, True], na_position="last", ignore_index=True)
 
 
-def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
+def families(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a family (a session and everything forked from it), most tokens first; each message once.
 
     ``root`` (the id of the oldest ancestor that is there), ``title`` (its title) (string); ``sessions`` (int64),
     ``turns`` (int64), ``total`` and ``sent_again`` (tokens of copies, beside ``total``) (Int64).
     """
 
-    rows = numbers.by_session(catalog, asked)
+    rows = catalog.numbers.by_session(asked)
     parents = {session: parent for session, parent, *_ in rows}
     titles = {session: title for session, _, title, *_ in rows}
     whole = {session: total for session, _, _, total, *_ in rows}
@@ -199,7 +185,7 @@ def families(catalog: Catalog, asked: Query = ALL) -> pd.DataFrame:
     return frame.sort_values(["total", "root"], ascending=[False, True], na_position="last", ignore_index=True)
 
 
-def context(catalog: Catalog, session: str) -> pd.DataFrame:
+def context(catalog: SessionCatalog, session: str) -> pd.DataFrame:
     """A row a turn of one session: why a resumed session costs more every day.
 
     ``turn`` (from 1), ``message`` (the prompt's index) (int64); ``time`` (datetime, UTC); ``inherited`` (bool);
@@ -209,7 +195,7 @@ def context(catalog: Catalog, session: str) -> pd.DataFrame:
 
     turns: list[list[Any]] = []
     prompts = 0
-    for number, role, time, own, length, *tokens in numbers.context(catalog, session):
+    for number, role, time, own, length, *tokens in catalog.numbers.context(session):
         prompts += role == "user"
         if not turns or (role == "user" and prompts > 1):
             turns.append([len(turns) + 1, number, time, not own, 0, None, None, None, None, None])
@@ -233,7 +219,7 @@ def context(catalog: Catalog, session: str) -> pd.DataFrame:
 # ---------------------------------------------------------------- pieces
 
 
-def _names(catalog: Catalog, split: str | None) -> dict[str, str]:
+def _names(catalog: SessionCatalog, split: str | None) -> dict[str, str]:
     """What a person sees for a tag's folded name, or for none; models are called what they are called."""
     if split == "tag":
         return {**{records.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}

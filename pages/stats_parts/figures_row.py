@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from sessions_lib import text
-from sessions_lib.store.records import Figures
+from sessions_lib.store.numbers import Figures
 
 
 def short(number: float) -> str:

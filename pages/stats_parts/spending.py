@@ -21,7 +21,7 @@ from pages.stats_parts import charts, figures_row
 from pages.stats_parts.chart_box import box, choosing, ranked, readable
 from sessions_lib import stats, times
 from sessions_lib.query import Query
-from sessions_lib.store.records import Figures
+from sessions_lib.store.numbers import Figures
 
 DEFAULT_SPAN = "30d"
 KINDS = ("In, not cached", "In, cached", "Out, not reasoning", "Out, reasoning")

@@ -14,7 +14,7 @@ from sessions_lib.cli import options, printing
 from sessions_lib.cli.options import Folder, Json
 
 if TYPE_CHECKING:
-    from sessions_lib.store.records import Figures
+    from sessions_lib.store.numbers import Figures
 
 BY = {
     "tag": "by_tag",
@@ -72,9 +72,8 @@ def stats(
     asked = parse(" ".join(query or ()))
     wanted = [by] if by else [] if json else ["tag", "model", "tool"]
     with options.indexed(folder) as found:
-        catalog: Any = found.catalog
-        figures = numbers.figures(catalog, asked)
-        tables = [rows(getattr(numbers, BY[one])(catalog, asked)) for one in wanted]
+        figures = numbers.figures(found.catalog, asked)
+        tables = [rows(getattr(numbers, BY[one])(found.catalog, asked)) for one in wanted]
     for note in asked.notes:
         printing.talk(note)
     if json and by is None:

@@ -24,7 +24,8 @@ from sessions_lib.errors import Holder, NewerVersion, SessionError, SessionExist
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store import checks, forks
-from sessions_lib.store.plain import PlainCatalog, Scanned, scanned
+from sessions_lib.store.plain import Scanned, scanned
+from sessions_lib.store.plain_catalog import PlainCatalog
 from sessions_lib.store.records import (
     META_VERSION,
     Contents,

@@ -12,38 +12,24 @@ Does not know where sessions are kept, and keeps nothing.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import date, datetime, tzinfo
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sessions_lib import messages, query, text
 from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.messages import tool_calls as calls
 from sessions_lib.query import Query
-from sessions_lib.store import family
 from sessions_lib.store.records import (
     DamagedLine,
     Hit,
     Metadata,
-    Page,
     SessionInfo,
     given_title,
-    hits_newest_first,
-    newest_first,
-    tag_counts,
-    tag_key,
     tags_of,
     verdict,
 )
-
-Infos = list[SessionInfo]  # the method ``list`` hides the type of that name inside the class
-Hits = list[Hit]
-Ids = list[str]
-Names = list[str]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +158,7 @@ def title_hit(asked: Query, row: SessionInfo, moments: Sequence[datetime | None]
     return Hit(row.id, None, piece.text, "", row.last_active, piece.marks)
 
 
-def _is_active(asked: Query, session: Scanned) -> bool:
+def is_active(asked: Query, session: Scanned) -> bool:
     """True if one of the session's messages is of the days asked for; without messages, its own last activity."""
     moments = session.times or [session.info.last_active]
     return any(query.time_matches(asked, moment or session.info.last_active) for moment in moments)
@@ -183,141 +169,5 @@ def is_found(asked: Query, session: Scanned) -> bool:
     if asked.is_blank:
         return True
     if asked.asks_about_messages and not asked.needles and not asked.roles:
-        return passes(asked, session.info) and _is_active(asked, session)
+        return passes(asked, session.info) and is_active(asked, session)
     return next(hits_in(asked, session), None) is not None
-
-
-_ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_KEYS: dict[str, Callable[[SessionInfo], Any]] = {
-    "last_active": lambda row: row.last_active,
-    "title": lambda row: row.title.translate(_ASCII_LOWER),
-    "created": lambda row: row.created,
-    "turns": lambda row: row.turns,
-    "messages": lambda row: row.messages,
-    "tokens": lambda row: row.tokens.total if row.tokens.answers else 0,
-    "own_tokens": lambda row: row.own_tokens.total if row.own_tokens.answers else 0,
-    "tool_calls": lambda row: row.tool_calls,
-    "errors": lambda row: row.errors,
-    "size_bytes": lambda row: row.size_bytes,
-    "id": lambda row: row.id,
-}
-
-
-def in_order(rows: Iterable[SessionInfo], order: str, *, descending: bool) -> Infos:
-    """``rows`` by ``order`` (see ``SessionCatalog.page``); unknown last, equal ones by id."""
-    key, by_id = _KEYS[order], sorted(rows, key=lambda row: row.id)
-    known = sorted((row for row in by_id if key(row) is not None), key=key, reverse=descending)
-    return [*known, *(row for row in by_id if key(row) is None)]
-
-
-class PlainCatalog:
-    """A ``SessionCatalog`` that reads every session at every question."""
-
-    is_in_memory = True
-
-    def __init__(self, read_all: Callable[[], Iterable[Scanned]]) -> None:
-        """Over the sessions that ``read_all`` reads."""
-        self._read_all = read_all
-
-    def _rows(self) -> Infos:
-        return [session.info for session in self._read_all()]
-
-    def list(self, limit: int | None = None) -> Infos:
-        """Every session, or the ``limit`` newest, newest first."""
-        return newest_first(self._rows())[:limit]
-
-    def info(self, session: str) -> SessionInfo | None:
-        """One session's row, ``None`` if there is none."""
-        return self.infos([session]).get(session)
-
-    def infos(self, ids: Iterable[str]) -> dict[str, SessionInfo]:
-        """The rows of the sessions ``ids`` that are there, in this order."""
-        rows = {row.id: row for row in self._rows()}
-        return {session: rows[session] for session in ids if session in rows}
-
-    def tags(self) -> dict[str, int]:
-        """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""
-        return tag_counts(self._rows())
-
-    def models(self) -> Names:
-        """Every model that worked on an answer, sorted."""
-        return sorted({model for row in self._rows() for model in row.models})
-
-    def lineage(self) -> dict[str, tuple[str, int]]:
-        """Each fork's parent, and how many messages it copied."""
-        return {row.id: (row.parent, row.inherited) for row in self._rows() if row.parent is not None}
-
-    def find_by_tag(self, tag: str) -> Infos:
-        """The sessions that wear ``tag``, upper and lower case alike, newest first."""
-        return [row for row in self.list() if tag_key(tag) in map(tag_key, row.tags)]
-
-    def find_by_date(self, day: date, zone: tzinfo | None = None) -> Infos:
-        """The sessions with a message of ``day`` in ``zone`` (default: this machine's), newest first."""
-        since, until = query.day_bounds(day, zone)
-        asked = replace(Query(), since=since, until=until)
-        return newest_first([session.info for session in self._read_all() if _is_active(asked, session)])
-
-    def ids(self, asked: Query) -> Ids:
-        """The ids of all sessions that ``asked`` finds (a blank query: all), newest first."""
-        return [row.id for row in newest_first(self._found(asked))]
-
-    def _found(self, asked: Query) -> Infos:
-        return [session.info for session in self._read_all() if is_found(asked, session)]
-
-    def page(
-        self, asked: Query, order: str = "last_active", *, descending: bool = True, offset: int = 0, limit: int = 50
-    ) -> Page:
-        """One page of the sessions that ``asked`` finds (a blank query: all); see ``SessionCatalog.page``."""
-        rows = self._found(asked)
-        if order != "family":
-            shown = in_order(rows, order, descending=descending)[offset : offset + limit]
-            return Page(shown, [0] * len(shown), len(rows))
-        listed = newest_first(rows)
-        by_id = {row.id: row for row in listed}
-        lineage = [(row.id, row.parent) for row in listed if row.parent in by_id]
-        placed = list(family.in_order(by_id, lineage))[offset : offset + limit]
-        return Page([by_id[session] for session, _ in placed], [depth for _, depth in placed], len(rows))
-
-    def search(self, asked: Query, limit: int | None = None) -> Hits:
-        """Where ``asked`` is found, newest first: every message, and each title or tags that match.
-
-        A query about sessions and days only (no word) finds one hit a session: its newest message that passes, or the
-        session itself.
-        """
-        if asked.is_blank:
-            return []
-        hits = [hit for session in self._read_all() for hit in hits_in(asked, session)]
-        return hits_newest_first(hits)[:limit]
-
-    # ------------------------------------------------------------ nothing to keep up
-
-    def mark(self) -> object:
-        """Never equal to another: whoever keeps answers asks again."""
-        return object()
-
-    def at_one_moment(self, on_progress: Progress | None = None) -> AbstractContextManager[None]:
-        """Nothing to hold: each question reads what is there."""
-        return nullcontext()
-
-    def as_known(self) -> AbstractContextManager[None]:
-        """Nothing is known before it is asked."""
-        return nullcontext()
-
-    def watch(self) -> None:
-        """Nothing to watch."""
-
-    def waiting(self) -> int:
-        """Nothing waits to be read."""
-        return 0
-
-    def catch_up(self, on_progress: Progress | None = None) -> None:
-        """Nothing to catch up with."""
-
-    def unindexed_bytes(self) -> int:
-        """Nothing waits to be indexed."""
-        return 0
-
-    def index(
-        self, seconds: float | None = None, on_progress: Progress | None = None, stop: threading.Event | None = None
-    ) -> None:
-        """Nothing to index."""

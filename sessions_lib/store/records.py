@@ -406,28 +406,3 @@ class Purgeable:
     last_active: datetime | None
     size_bytes: int
     entry: TrashEntry | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The figures of a range, each message once.
-
-    ``sessions`` have a message in the range, ``forks`` are those of them that are forks. ``sent_again`` are tokens of
-    copies: beside ``tokens``, never part of them. ``first_token_ms`` is the median over answers that recorded it.
-    """
-
-    sessions: int
-    forks: int
-    messages: int
-    turns: int
-    tokens: usage.Totals
-    sent_again: int | None
-    tool_calls: int
-    tool_results: int
-    errors: int
-    first_token_ms: float | None
-
-    @property
-    def error_rate(self) -> float | None:
-        """The share of tool results that say the tool failed; ``None`` without results."""
-        return self.errors / self.tool_results if self.tool_results else None

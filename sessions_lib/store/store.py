@@ -21,6 +21,7 @@ from sessions_lib.errors import Holder, SessionError
 from sessions_lib.messages.content import Message
 from sessions_lib.query import Query
 from sessions_lib.store.folder import store as folder_store
+from sessions_lib.store.numbers import Numbers
 from sessions_lib.store.records import (
     Contents,
     Fault,
@@ -77,6 +78,9 @@ class SessionCatalog(Protocol):
     def models(self) -> Names: ...
     def lineage(self) -> dict[str, tuple[str, int]]:
         """Each fork's parent, and how many messages it copied."""
+
+    @property
+    def numbers(self) -> Numbers: ...
 
     # A page asks many questions of one moment; a server reads a large store behind its pages.
     @property

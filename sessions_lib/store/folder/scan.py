@@ -16,7 +16,8 @@ from pathlib import Path
 from sessions_lib import names
 from sessions_lib.errors import SessionError, StorageError
 from sessions_lib.store.folder import jsonl, metadata
-from sessions_lib.store.plain import PlainCatalog, Scanned, scanned
+from sessions_lib.store.plain import Scanned, scanned
+from sessions_lib.store.plain_catalog import PlainCatalog
 
 MESSAGES = ".jsonl"
 METADATA = metadata.SUFFIX

@@ -26,6 +26,7 @@ from sessions_lib.store import family, plain, records
 from sessions_lib.store.folder import message_heads, scan
 from sessions_lib.store.folder.index import catalog, fulltext, schema
 from sessions_lib.store.folder.index.catalog import Catalog
+from sessions_lib.store.store import SessionCatalog
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, write
 
 WORDS = [
@@ -108,6 +109,10 @@ def same(kept: Catalog, folder: Path) -> None:
         shorter = query.parse("after:2026-01-05 before:2026-01-15", zone)
         assert stats.by_day(kept, shorter, zone)["messages"].sum() == len(stats.messages(kept, shorter))
     assert replace(stats.figures(kept, ranged), sessions=figures.sessions, forks=figures.forks) == figures
+    for words in ("", "after:2026-01-05 before:2026-01-15", "tag:a", "tide is:fork", "model:m"):
+        assert numbers_of(kept, query.parse(words, UTC)) == numbers_of(scan.plain(folder), query.parse(words, UTC)), (
+            words
+        )
     contents = [scan.read(folder, session) for session in scan.session_ids(folder)]
     for asked in map(query.parse, NEEDLES):
         found = records.hits_newest_first([hit for one in contents for hit in plain.hits_in(asked, one)])
@@ -115,6 +120,24 @@ def same(kept: Catalog, folder: Path) -> None:
         assert [hit.turn for hit in kept.search(asked)] == [hit.turn for hit in found], asked.text
         assert kept.search(asked, 2) == found[:2], asked.text
         assert sorted(kept.ids(asked)) == sorted({hit.session for hit in found}), asked.text
+
+
+def numbers_of(kept: SessionCatalog, asked: query.Query) -> dict[str, Any]:
+    """All the numbers of a catalog; rows that are in no order as sets."""
+    numbers = kept.numbers
+    return {
+        "figures": numbers.figures(asked),
+        "sessions": numbers.sessions(asked),
+        "messages": numbers.messages(asked),
+        "tools": numbers.tools(asked),
+        **{
+            f"by day {split}": numbers.by_day(asked, ZoneInfo("Asia/Kolkata"), split)
+            for split in (None, "tag", "model")
+        },
+        **{f"by {split}": set(numbers.by_name(asked, split)) for split in ("tag", "model")},
+        "by session": set(numbers.by_session(asked)),
+        "context": [numbers.context(row.id) for row in kept.list(3)],
+    }
 
 
 def each_once(folder: Path) -> dict[str, dict[str, Any]]:

@@ -33,6 +33,7 @@ from sessions_lib.store import family, records
 from sessions_lib.store.folder import scan
 from sessions_lib.store.folder.index import fulltext, schema, sums
 from sessions_lib.store.folder.index import rows as catalog_rows
+from sessions_lib.store.folder.index.numbers import FolderNumbers
 from sessions_lib.store.folder.index.rows import INFO, INODE, Stamp, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
 from sessions_lib.store.folder.watch import Watch
@@ -85,6 +86,7 @@ class Catalog:
     def __init__(self, folder: Path) -> None:
         """The catalog of ``folder``; nothing is opened or made yet."""
         self.folder = folder
+        self.numbers = FolderNumbers(self)
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._path: Path | None = None

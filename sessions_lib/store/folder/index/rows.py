@@ -28,6 +28,7 @@ from sessions_lib.store import records
 from sessions_lib.store.folder import disk, message_heads, metadata, scan
 from sessions_lib.store.folder.index import sums
 from sessions_lib.store.folder.index.fold import Fold
+from sessions_lib.store.numbers import TOKENS
 from sessions_lib.times import EPOCH
 
 INODE = (1 << 63) - 1  # SQLite's integers have a sign
@@ -182,7 +183,7 @@ def update(db: sqlite3.Connection, folder: Path, session: str, change: int) -> l
 def _sum_up(db: sqlite3.Connection, row: Row) -> None:
     whole = sums.of_session(db, row.n)
     own = sums.of_session(db, row.n, row.inherited) if row.inherited else whole
-    for name, count, own_count in zip((*sums.TOKENS, "reported", "answers"), whole, own, strict=True):
+    for name, count, own_count in zip((*TOKENS, "reported", "answers"), whole, own, strict=True):
         setattr(row, name, count)
         setattr(row, "own_" + name, own_count)
 

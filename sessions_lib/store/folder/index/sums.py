@@ -19,13 +19,13 @@ import sqlite3
 from collections.abc import Collection
 from datetime import date
 
+from sessions_lib.store.numbers import COUNTS, TOKENS
+
 # Every zone's days begin at a multiple of 15 minutes UTC. Quarters are counted so that 96 make ``date.toordinal()``:
 # from before the first day there is, so that SQLite's division, which rounds towards zero, always rounds down.
 QUARTER_US = 900_000_000
 DAY_0_US = date(1970, 1, 1).toordinal() * 96 * QUARTER_US  # from there to 1970
 QUARTER = f"((coalesce(m.time, s.last_active) + {DAY_0_US}) / {QUARTER_US})"
-COUNTS = ("messages", "turns", "answers", "reported", "tool_calls", "tool_results", "errors")
-TOKENS = ("input", "cached", "output", "reasoning", "total")
 
 _COUNT_ONCE = """
 UPDATE messages SET counts = 1 - counts WHERE row IN (
@@ -35,11 +35,13 @@ UPDATE messages SET counts = 1 - counts WHERE row IN (
     FROM messages m JOIN sessions s ON s.n=m.session WHERE m.identity IN (SELECT value FROM json_each(?)))
   WHERE counts <> is_first)
 RETURNING session"""
+# What no model wrote (prompts, results) stands under none; an answer that names none stands under ''.
+_MODEL = "CASE WHEN m.role='assistant' THEN coalesce(m.model, '') END"
 _COLUMNS = ", ".join(("session", "quarter", "model", *COUNTS, *TOKENS, "again"))
 _CHOSEN = "m.session IN (SELECT value FROM json_each(?))"
 _ACTIVITY = f"""
 INSERT INTO activity({_COLUMNS})
-SELECT m.session, {QUARTER} AS quarter, coalesce(m.model, '') AS named, sum(m.counts),
+SELECT m.session, {QUARTER} AS quarter, {_MODEL} AS named, sum(m.counts),
   sum(m.counts AND m.role='user'), sum(m.counts AND m.role='assistant'), sum(m.counts AND m.total IS NOT NULL),
   sum(m.counts * m.calls), sum(m.counts AND m.role='tool'), sum(m.counts * m.error),
   {", ".join(f"sum(CASE WHEN m.counts AND NOT m.several THEN m.{name} END)" for name in TOKENS)},
