@@ -30,7 +30,7 @@ def picked(what: dict[str, Any]) -> None:
     if act == "open":
         st.session_state.compare_go = links.to_chat(str(session), at if isinstance(at, int) else None)
     elif act == "turn" and isinstance(what.get("turn"), int):
-        comparing.note(now, turn=str(what["turn"]))
+        comparing.note(now, turn=comparing.turn_name(what["turn"], what.get("id"), now))
     elif act == "shared":
         comparing.note(now, start=None if st.query_params.get("start") == "open" else "open")
     elif act == "rows":

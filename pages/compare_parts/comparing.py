@@ -8,6 +8,7 @@ Does not draw the comparison: that is ``grid`` and ``branch_map``.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -228,10 +229,15 @@ def order(shown: Sequence[str]) -> compare.Order:
     return "likeness" if st.session_state.compare_by else "prompts"
 
 
-def turn() -> int | None:
-    """The turn the address asks for."""
-    given = st.query_params.get("turn", "")
-    return int(given) if given.isascii() and given.isdigit() and len(given) < 9 else None
+def turn() -> tuple[int, int] | None:
+    """The turn the address asks for, as the place of its branch and its number there: ``3``, ``b4``."""
+    found = re.fullmatch(r"([a-d]?)([0-9]{1,8})", st.query_params.get("turn", ""))
+    return (SLOTS.index(found[1] or SLOTS[0]), int(found[2])) if found else None
+
+
+def turn_name(number: int, session: object, shown: Sequence[str]) -> str:
+    """How the address names turn ``number`` of ``session``: ``3`` in the first of ``shown``, ``b4`` in another."""
+    return f"{SLOTS[shown.index(session)] if session in shown[1:] else ''}{number}"
 
 
 @st.fragment

@@ -278,10 +278,10 @@ function turnRow(row, data, send) {
   box.style.gridTemplateRows = `repeat(${count - 1}, auto) 1fr`;
   const first = shown[0].n;
   box.dataset.turn = first;
-  if (data.turn !== null && shown.some((turn) => turn.n === data.turn)) box.classList.add("here");
+  if (data.here !== null && row === data.rows[data.here]) box.classList.add("here");
   const number = el("div", "number");
   const labels = [...new Set(shown.map((turn) => turn.n))];
-  const link = button("", `Turn ${labels.join(" · ")}`, () => send({ act: "turn", turn: first }));
+  const link = button("", `Turn ${labels.join(" · ")}`, () => send({ act: "turn", turn: first, id: data.branches[row.turns.findIndex(Boolean)].id }));
   link.title = "Put this turn into the address, to share it";
   number.append(link);
   if (row.rest) number.append(el("small", "", "rest of it"));
@@ -323,7 +323,7 @@ function turns(data, send) {
   box.addEventListener("scroll", () => { top.scrollLeft = box.scrollLeft; });
   let same = [];
   const flush = () => {
-    const hidesTarget = same.some((row) => row.turns.some((turn) => turn && turn.n === data.turn));
+    const hidesTarget = data.here !== null && same.includes(data.rows[data.here]);
     if (data.fold && same.length >= data.fold && !hidesTarget) box.append(foldedRow(same, data, send));
     else box.append(...same.map((row) => turnRow(row, data, send)));
     same = [];
@@ -362,8 +362,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (state.version === version) return;
   state.version = version;
   draw(root, data, (what) => state.send("pick", what));
-  if (data.turn !== null && state.turn !== data.turn) {
+  if (data.here !== null && state.here !== data.here) {
     requestAnimationFrame(() => root.querySelector(".row.here")?.scrollIntoView({ block: "center" }));
   }
-  state.turn = data.turn;
+  state.here = data.here;
 }

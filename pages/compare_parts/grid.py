@@ -48,12 +48,12 @@ def grid(
     key: str,
     picked: Callable[[dict[str, Any]], None],
     opened: bool = False,
-    turn: int | None = None,
+    turn: tuple[int, int] | None = None,
     rows: int = MOST_ROWS,
 ) -> None:
-    """Draw ``comparison``; ``opened`` shows the shared start, ``turn`` is scrolled to and marked.
+    """Draw ``comparison``; ``opened`` shows the shared start, ``turn`` (of a branch, its number) is scrolled to.
 
-    ``picked`` is called with what a person asks for: ``{"act": "shared"}``, ``{"act": "turn", "turn": 4}``,
+    ``picked`` is called with what a person asks for: ``{"act": "shared"}``, ``{"act": "turn", "turn": 4, "id": …}``,
     ``{"act": "rows"}`` or ``{"act": "open", "id": …, "message": …}``.
     """
 
@@ -66,7 +66,9 @@ def grid(
     _component()(key=key, data=sent, on_pick_change=chosen, height="content")
 
 
-def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, rows: int) -> dict[str, Any]:
+def data(
+    comparison: Comparison, view: View, *, opened: bool, turn: tuple[int, int] | None, rows: int
+) -> dict[str, Any]:
     """What travels to the browser."""
     return {
         "branches": [
@@ -88,8 +90,15 @@ def data(comparison: Comparison, view: View, *, opened: bool, turn: int | None, 
         "more": max(0, len(comparison.rows) - rows),
         "fold": _FOLD[view],
         "view": view,
-        "turn": turn,
+        "here": None if turn is None else _row_of(comparison, *turn),
     }
+
+
+def _row_of(comparison: Comparison, at: int, number: int) -> int | None:
+    """The row that shows turn ``number`` of the branch ``at``; if it has none there, the first one so numbered."""
+    numbers = [[turn and turn.number for turn in row.turns] for row in comparison.rows]
+    own = (row for row, found in enumerate(numbers) if at < len(found) and found[at] == number)
+    return next(own, next((row for row, found in enumerate(numbers) if number in found), None))
 
 
 def _figures(comparison: Comparison) -> list[dict[str, Any]]:

@@ -279,6 +279,27 @@ def test_a_link_reopens_everything_in_a_fresh_browser(app, sessions):
     assert second.locator(f"{GRID} .mark").count() == 0
 
 
+def test_a_turn_is_shown_in_its_own_branch_where_an_extra_one_shifts_the_numbers(app):
+    manager = SessionManager(app.folder)
+    a = manager.create("Ports", session_id="ports")
+    a.extend([user("Name a boat."), answer("Gull."), user("Name a port."), answer("Ember."), user("Name a cape.")])
+    b = a.fork("more", at=2, title="More ports")
+    b.extend([user("Another boat?"), answer("Tern."), user("Name a port."), answer("Oslo."), user("Name a cape.")])
+    page = compared(app, "/compare?a=ports&b=more")
+
+    rows = page.locator(f"{GRID} .row")
+    assert rows.locator(".number button").all_inner_texts() == ["Turn 2", "Turn 2 · 3", "Turn 3 · 4"]
+    page.locator(f"{MAP} .hit[data-id=more][data-turn='3']").click()
+    page.locator(f"{MAP} .card button[data-act=turn]").click()
+    page.wait_for_function("location.search.includes('turn=b3')")
+    expect(page.locator(f"{GRID} .row.here .number button")).to_have_text("Turn 2 · 3")
+    rows.nth(2).locator(".number button").click()
+    page.wait_for_function("location.search.includes('turn=3')")
+    again = compared(app, "/compare" + page.url.split("/compare")[1])
+
+    expect(again.locator(f"{GRID} .row.here .number button")).to_have_text("Turn 3 · 4")
+
+
 def test_the_export_opens_as_a_file_and_runs_nothing(app, sessions, tmp_path):
     page = compared(app, "/compare?a=quest-1&b=nasty")
     page.get_by_role("button", name="Export").click()
