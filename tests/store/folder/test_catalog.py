@@ -161,7 +161,7 @@ def plain_by_model(folder: Path) -> dict[str, int | None]:
     return spent
 
 
-def plain_figures(folder: Path) -> records.Figures:
+def plain_figures(folder: Path) -> stats.Figures:
     """The figures of the Stats page by reading everything and keeping each identity once; no first token."""
     said, rows = each_once(folder), scan.plain(folder).list()
     contents = [scan.read(folder, session) for session in scan.session_ids(folder)]
@@ -173,7 +173,7 @@ def plain_figures(folder: Path) -> records.Figures:
         if (total := usage.total([said[identity]]).total) is not None
     ]
     results = [message for message in said.values() if message["role"] == "tool"]
-    return records.Figures(
+    return stats.Figures(
         sessions=len(rows),
         forks=sum(row.parent is not None for row in rows),
         messages=len(said),
