@@ -57,6 +57,8 @@ def _dismiss() -> None:
 
 def trash(sessions: Sequence[str]) -> None:
     """Move the sessions to the trash and offer to take that back."""
+    if _FLASH in st.session_state and not any(map(folder.manager().exists, sessions)):
+        return  # a second click: the first moved them, and its offer to take that back stands
     done, faults = [], []
     for session in sessions:
         try:
@@ -75,7 +77,10 @@ def _trash_own(session: str) -> None:
 
 
 def _undo(entries: Sequence[str]) -> None:
-    restore(entries)
+    told: dict[str, Any] = st.session_state.get(_FLASH, {})
+    if told.get("undo"):  # else it is a second click: the first is bringing them back
+        told["undo"] = []
+        restore(entries)
 
 
 def restore(entries: Sequence[str]) -> None:

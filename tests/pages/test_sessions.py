@@ -8,6 +8,7 @@ import zipfile
 from io import BytesIO
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from pages.sessions_parts import passages, table
 from pages.sessions_parts.import_run import ImportRun
@@ -15,6 +16,21 @@ from pages.shared import exporting
 from sessions_lib import SessionManager, names
 from sessions_lib.export import export
 from sessions_lib.store.records import Hit
+
+
+def clicked_twice():
+    """A script in which each of two buttons is clicked again before the page was drawn anew."""
+    import streamlit as st
+
+    from pages.shared import acting
+
+    act = st.session_state.get("act")
+    for _ in range(2):
+        if act == "trash":
+            acting.trash(["one"])
+        elif act == "undo":
+            acting._undo(st.session_state["sessions_flash"]["undo"] or ["gone"])
+    acting.flash()
 
 
 def write(folder, session, *lines, **meta):
@@ -751,3 +767,19 @@ def test_page_numbers_that_are_none_mean_the_first(open_page, folder):
         page = open_page("sessions", page=given)
         assert not page.exception
         assert len(titles(page)) == 3
+
+
+def test_a_second_click_takes_nothing_from_the_first(folder):
+    SessionManager(folder).create(session_id="one").append(said("Which tide?"))
+    page = AppTest.from_function(clicked_twice)
+
+    page.session_state["act"] = "trash"
+    page.run()
+    assert "1 session moved to the trash" in texts(page)
+    assert [one.label for one in page.button] == ["Undo", "Dismiss"]
+
+    page.session_state["act"] = "undo"
+    page.run()
+    assert "1 session restored" in texts(page)
+    assert not page.error
+    assert SessionManager(folder).exists("one")
