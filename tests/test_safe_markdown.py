@@ -11,6 +11,7 @@ from pages.shared.safe_markdown import safe_label, safe_markdown
 from sessions_lib.text import visible
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+READER.validateLink = lambda url: True  # no scheme is refused by the reader itself
 
 
 def tokens(text):
@@ -59,6 +60,62 @@ def test_headings_lists_links_and_emphasis_stay_markdown():
 
 def test_a_table_stays_a_table():
     assert "table_open" in {token.type for token in tokens(safe_markdown("| a | b |\n| - | - |\n| $1 | `c` |"))}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "| a | b | c |\n|:---|:---:|---:|\n| 1 | 2 | 3 |",
+        "| a |\n|:-:|\n| 1 |",
+        "a | b\n:-: | :-\n1 | 2",
+        "| time |\n| :-: |\n| 12:30 |\n\n:smile: and `:tada:`",
+        "> | a | b |\n> |:-:|:-:|\n> | 1 | 2 |",
+        "- x\n\n  | a | b |\n  |:--|--:|\n  | 1 | 2 |",
+    ],
+)
+def test_a_table_with_aligned_columns_is_a_table(table):
+    assert "table_open" in {token.type for token in tokens(safe_markdown(table))}
+
+
+ODD = [
+    "data:text/html,hello", "ftp://a.example/x", "file:///etc/passwd", "javascript:alert(1)", "vbscript:x", "tel:123",
+    "blob:https://a.example/x", "DATA:text/html,x", " data:text/html,x", "<data:text/html,x>", "data&colon;text/html,x",
+    "d&#97;ta:text/html,x", "data\\:text/html,x", "/chat?session=a", "#top", "../x", "x.md", "//a.example/x", "`data:x`",
+    "ms-settings:privacy", "vscode://file/x", "urn:isbn:1", "about:blank", "\tdata:x", "httpx://a.example", "http:x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ODD)
+@pytest.mark.parametrize(
+    "form", ["[a]({})", '[a]({} "title")', "[a][r]\n\n[r]: {}", "[r]\n\n[r]: {}", "<{}>", "[a](\n{})"]
+)
+def test_an_address_that_leads_elsewhere_is_shown_and_no_link(form, address):
+    text = form.format(address)
+
+    assert "link_open" not in {token.type for token in tokens(safe_markdown(text))}
+
+
+@pytest.mark.parametrize("address", ["https://a.example/x_(y)", "HTTP://a.example:80/?q=1", "mailto:ann@a.example"])
+@pytest.mark.parametrize("form", ["[a]({})", '[a]( {} "title")', "[a][r]\n\n[r]: {}"])
+def test_an_address_of_the_web_or_of_mail_is_a_link(form, address):
+    links = [token.attrs["href"] for token in tokens(safe_markdown(form.format(address))) if token.type == "link_open"]
+
+    assert links == [address]
+
+
+@given(
+    st.lists(
+        st.sampled_from([*ODD, "[a](", "[r]: ", "[a][r]", ")", "](", "]:", "[", "`", "\n", "\\", "<", ">", "(", "!["])
+    ).map("".join)
+)
+def test_no_text_makes_a_link_to_anywhere_but_web_and_mail(text):
+    links = [str(token.attrs["href"]) for token in tokens(safe_markdown(text)) if token.type == "link_open"]
+
+    assert [link for link in links if not link.lower().startswith(("http://", "https://", "mailto:"))] == []
+
+
+def test_a_footnote_stays_a_footnote():
+    assert safe_markdown("so[^1]\n\n[^1]: a note") == "so[^1]\n\n[^1]: a note"
 
 
 def test_an_address_stays_a_link_with_its_colon():

@@ -51,7 +51,9 @@ function markdownSpans(text) {
 
 // A text, or its segments: [text, 0 common | 1 changed | 2 left out].
 function textOf(value, { className = "text", plain = false } = {}) {
-  const box = el("div", className), segments = typeof value === "string" ? [[value, 0]] : value;
+  const box = el("div", className);
+  box.dir = "auto";
+  const segments = typeof value === "string" ? [[value, 0]] : value;
   const whole = segments.map(([text]) => text).join("");
   const { spans, fences } = plain ? { spans: [], fences: [] } : markdownSpans(whole);
   const edges = [...spans, ...fences].flatMap(([from, to]) => [from, to]);

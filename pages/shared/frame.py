@@ -76,16 +76,16 @@ def frame(title: str | None = None, *, width: Literal["reading", "home", "page"]
     st.logo(str(PARTS / "mark.svg"), size="medium")
     st.html(PARTS / "style.css")
     st.html(f"<style>:root {{ --fb-width: {_WIDTHS[width]}; }}</style>")
-    with st.container(key="frame-fields"):
-        _fields()(key="frame_fields", height=0)
+    with st.container(key="frame-browser"):
+        _component()(key="frame_browser", height=0)
     if fault:
         st.error(safe_label(fault), icon=":material/error:")
         st.stop()
 
 
 @st.cache_resource(show_spinner=False)
-def _fields() -> Any:
-    """What keeps fields of many choices from choosing by themselves, registered once in a process."""
+def _component() -> Any:
+    """What every page needs of the browser (``frame.js``), registered once in a process."""
     return st.components.v2.component(
-        "forkbook_fields", html="<span></span>", js=(PARTS / "fields.js").read_text("utf-8")
+        "forkbook_frame", html="<span></span>", js=(PARTS / "frame.js").read_text("utf-8")
     )

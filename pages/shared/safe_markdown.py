@@ -36,6 +36,11 @@ _TYPOGRAPHY = re.compile(
     r"(?![^\s*_`~\]|])"
 )
 _RULE = re.compile(r"[\s|:>-]*")  # a line of a table or under a heading: its hyphens are not text
+# |:---|:-:|, the line under a table's head
+_COLUMNS = re.compile(r"[ \t>]*(?:\|[ \t]*)?:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?")
+# Where a link leads, right behind its text, and behind the name of one that is defined: to the web or to mail.
+_TARGET = re.compile(r"[(:][ \t]*(?:https?://|mailto:)", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"[ \t>]*\[\^[^\]\s]+\]:")
 _CODE_PICTURE = re.compile(r":(?=streamlit:|material[_/])")
 _COLON_PAIR = re.compile(r":[\w+-]+:")
 _SHORTCODE = re.compile(r":(?!material/|streamlit:)[\w+-][\w+-]*:")
@@ -172,6 +177,8 @@ def _backslashes(line: str, start: int, end: int) -> int:
 def _plain(line: str, start: int, end: int) -> str:
     """The part of ``line`` that is no code, with all that Streamlit would interpret escaped."""
     written = []
+    if _COLUMNS.fullmatch(line):
+        return line[start:end]
     position = start
     joints = set() if _RULE.fullmatch(line) else _joints(line, start, end)
     while position < end:
@@ -212,6 +219,8 @@ def _escaped(char: str, following: str, line: str, position: int) -> str:
         return "\\~"
     if char == "[" and line[position - 1 : position] == "!":
         return "\\["
+    if char in "(:" and line[position - 1 : position] == "]" and not _leads_out(line, position):
+        return "\\" + char
     if char == "/" and line[max(0, position - 9) : position] == ":material":
         return "\\/"
     if char != ":":
@@ -220,6 +229,14 @@ def _escaped(char: str, following: str, line: str, position: int) -> str:
         return "\\:" + _JOINER
     opens = following.isalpha() or following == ":" or _COLON_PAIR.match(line, position)
     return "\\:" if opens or _closes_pair(line, position) else ":"
+
+
+def _leads_out(line: str, position: int) -> bool:
+    """True if what stands behind a ``]`` makes a link to the web or to mail, or a footnote; no other is made one."""
+    if _TARGET.match(line, position):
+        return True
+    footnote = _FOOTNOTE.match(line)
+    return footnote is not None and footnote.end() == position + 1
 
 
 def _closes_pair(line: str, position: int) -> bool:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = markdown.LONGEST_ANSWER
 CONTENTS_FROM = 4  # turns; shorter sessions need no table of contents
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 
 def page(title: str, body: str, style: str = "", *, wide: bool = False) -> str:
@@ -245,12 +246,15 @@ def answer(value: str) -> str:
     tokens = parser.parse(plain)
     if _drops_cells(tokens, plain.split("\n")):
         return unread
+    is_mixed = _RIGHT_TO_LEFT.search(plain) is not None
     for token in tokens:
         if token.level > markdown.DEEPEST:
             return unread
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
         token.attrs.pop("style", None)  # the policy allows no style but our sheet
+        if is_mixed and token.level == 0 and token.nesting == 1:
+            token.attrSet("dir", "auto")  # each block in the direction of its own first letters
         for child in token.children or ():
             if child.type == "link_open":
                 child.attrSet("rel", "noopener noreferrer nofollow")

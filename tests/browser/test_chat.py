@@ -373,6 +373,62 @@ def test_what_a_message_holds_is_shown_and_nothing_of_it_runs_or_loads(notebook)
     assert page.locator(".katex").count() == 0
 
 
+ARABIC, HEBREW = "مرحبا، هذا نص من اليمين إلى اليسار.", "שלום עולם"
+
+
+def ends(locator):
+    """How far the text of an element is from the element's left and right end, in pixels."""
+    return locator.evaluate(
+        """element => {
+            const range = document.createRange(), box = element.getBoundingClientRect();
+            range.selectNodeContents(document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode());
+            const text = range.getBoundingClientRect();
+            return [text.left - box.left, box.right - text.right];
+        }"""
+    )
+
+
+def test_text_from_right_to_left_stands_right_and_the_other_left(notebook):
+    answer = f"{ARABIC}\n\nAnd this.\n\n- {HEBREW}\n\n> {HEBREW}\n\n| {HEBREW} | a |\n|:--|:-:|\n| {HEBREW} | b |"
+    write(
+        notebook.folder / "rtl.jsonl",
+        {"role": "user", "content": ARABIC},
+        {"role": "assistant", "content": answer},
+        TALLER,
+    )
+    page = notebook.open("/chat?session=rtl")
+    prompts, said = page.get_by_test_id("stText"), page.locator("[class*=st-key-chat-cell-] .stMarkdown")
+
+    for right in (
+        prompts.first,
+        said.locator("p").filter(has_text="مرحبا"),
+        said.locator("li"),
+        said.locator("blockquote p"),
+    ):
+        left_gap, right_gap = ends(right)
+        assert right_gap < 25 < left_gap
+    for left in (prompts.nth(1), said.locator("p").filter(has_text="And this.")):
+        left_gap, right_gap = ends(left)
+        assert left_gap < 25 < right_gap
+    cells = said.locator("th")
+    assert cells.nth(0).bounding_box()["x"] > cells.nth(1).bounding_box()["x"]
+
+
+def test_links_lead_to_the_web_and_to_mail_only_and_tables_are_drawn(notebook):
+    said = (
+        "[a](data:text/html,x) [b](ftp://a.example) [c](/stats) [d](javascript:x) [e](https://a.example/) "
+        "[f](mailto:ann@a.example)\n\n| n | v |\n|:---|:---:|\n| x | 1 |"
+    )
+    write(notebook.folder / "links.jsonl", TALLER, {"role": "assistant", "content": said})
+    page = notebook.open("/chat?session=links")
+
+    drawn = page.locator("[class*=st-key-chat-cell-] .stMarkdown")
+    expect(drawn.locator("table")).to_be_visible()
+    links = drawn.locator("a").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
+    assert links == ["https://a.example/", "mailto:ann@a.example"]
+    expect(drawn.first).to_contain_text("[a](data:text/html,x) [b](ftp://a.example) [c](/stats) [d](javascript:x)")
+
+
 def test_arrows_and_comparisons_in_an_answer_stay_what_they_are(notebook):
     said = "Go a -> b <- c, x >= 2 -- not H~2~O."
     write(notebook.folder / "signs.jsonl", LIGHTHOUSES, {"role": "assistant", "content": said})

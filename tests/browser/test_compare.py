@@ -518,3 +518,16 @@ def test_what_failed_is_red_in_a_comparison(serve, scheme):
     page.locator(f"{GRID} .step").first.click()
     assert is_red(page.locator(f"{GRID} .detail-box .role.failed"))
     assert not is_red(page.locator(f"{GRID} .detail-box .role").first)
+
+
+def test_text_from_right_to_left_stands_right_in_a_comparison(serve):
+    app = serve()
+    root = SessionManager(app.folder).create(session_id="root")
+    root.extend([user("שלום"), answer("Hello.")])
+    other = root.fork("other")
+    root.extend([user("Hi"), answer("Here.")])
+    other.extend([user("Hi"), answer("שלום עולם")])
+    page = compared(app, "/compare?a=root&b=other&view=aligned")
+
+    shown = page.locator(f"{GRID} .cell.answer .text")
+    assert shown.evaluate_all("texts => texts.map((text) => getComputedStyle(text).direction)") == ["ltr", "rtl"]

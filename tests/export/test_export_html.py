@@ -346,3 +346,10 @@ def test_no_word_of_an_answer_is_lost(said: str) -> None:
     shown = export_html.answer(said)
 
     assert [word for word in words if word not in Page(shown).text + shown] == []
+
+
+def test_each_block_of_a_right_to_left_answer_has_its_own_direction() -> None:
+    assert export_html.answer("שלום\n\n- א\n- b\n\nHi") == (
+        '<p dir="auto">שלום</p>\n<ul dir="auto">\n<li>א</li>\n<li>b</li>\n</ul>\n<p dir="auto">Hi</p>\n'
+    )
+    assert export_html.answer("Hi") == "<p>Hi</p>\n"
