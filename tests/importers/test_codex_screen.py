@@ -155,6 +155,17 @@ def test_the_last_answer_is_taken_from_the_end_of_the_task_if_it_stands_nowhere_
     assert said(read(tmp_path, item_text("user", Q), item_text("assistant", R), end)) == [("user", Q), ("assistant", R)]
 
 
+def test_what_the_person_was_told_instead_of_an_answer_is_kept(tmp_path: Path) -> None:
+    error = codex("event_msg", type="error", message="You have hit your usage limit.", codex_error_info="usage_limit")
+    end = codex("event_msg", type="task_complete", last_agent_message=None)
+
+    messages = read(tmp_path, item_text("user", Q), shown("user", Q), error, end, item_text("user", "Now?"))
+
+    assert said(messages) == [("user", Q), ("assistant", "You have hit your usage limit."), ("user", "Now?")]
+    assert messages[1]["finish_reason"] == "error"
+    assert messages[1]["source"] == {"kind": "API error", "codex_error_info": "usage_limit"}
+
+
 # ---------------------------------------------------------------- agents
 
 

@@ -154,7 +154,8 @@ def test_codex_calls_results_prompts_and_tokens_are_those_of_the_lines(path: Pat
     assert len(call_ids(said)) == sum(kinds.count(kind) for kind in made)
     assert result_ids(said) == sorted(p["call_id"] for p in payloads if str(p.get("type")).endswith("call_output"))
     assert [line for lines in report.damaged.values() for line, _ in lines] == damaged
-    shown = kinds.count("user_message")
+    screen = [p["item"]["type"] for p in payloads if isinstance(p.get("item"), dict)]
+    shown = kinds.count("user_message") + screen.count("UserMessage")
     typed = [p for p in payloads if p.get("role") == "user"]
     if shown:
         assert messages.turn_count(said) == shown

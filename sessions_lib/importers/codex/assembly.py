@@ -69,6 +69,12 @@ class Assembly:
             draft["source"] = {**draft.get("source", {}), **source}
         self.has_text = True
 
+    def error(self, text: str, source: Record) -> None:
+        """What the person was told when the model did not answer."""
+        self.end_step()
+        self._append({"role": "assistant", "content": text, "finish_reason": "error", "source": source})
+        self.is_answered = True
+
     def told_again(self) -> None:
         """The open answer's text came once more, from another view."""
         if self._draft is not None and self._is_counted:

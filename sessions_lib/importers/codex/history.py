@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_lib.errors import SessionError
-from sessions_lib.importers.codex.items import ROOT, Reader
+from sessions_lib.importers.codex.items import Reader
+from sessions_lib.importers.codex.kinds import ROOT
 from sessions_lib.importers.codex.parts import numbers
 from sessions_lib.importers.codex.rollouts import rollouts_of
 from sessions_lib.importers.imported import ImportReport, word

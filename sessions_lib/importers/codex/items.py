@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessions_lib.importers.codex import outputs, typed
+from sessions_lib.importers.codex import kinds, outputs, typed
 from sessions_lib.importers.codex.assembly import Assembly
 from sessions_lib.importers.codex.parts import images_of, listed, parts_of, texts_of
 from sessions_lib.importers.codex.tokens import Counts, Totals
@@ -21,26 +21,6 @@ from sessions_lib.importers.imported import UNKNOWN_KIND, ImportReport, iso, tex
 from sessions_lib.messages import content, encoding
 
 Record = dict[str, Any]
-
-ROOT = "/root"  # the path of the agent that a person talks to
-_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
-_ON_ITS_OWN = ("web_search_call", "image_generation_call", "tool_search_call", "tool_search_output")
-_SILENT_ITEMS = ("ghost_snapshot", "compaction", "compaction_summary", "compaction_trigger", "context_compaction")
-_SILENT_RECORDS = ("session_meta", "turn_context", "world_state", "inter_agent_communication_metadata", "session_state")
-# What the screen shows of an operation; the items of the model's history have its call and its result.
-_ENDS = ("exec_command_end", "patch_apply_end", "mcp_tool_call_end", "dynamic_tool_call_response")
-_OPERATIONS = ("CommandExecution", "FileChange", "McpToolCall", "DynamicToolCall", "CollabAgentToolCall", "WebSearch")
-_OPERATIONS_TOO = ("ImageView", "ImageGeneration", "Extension", "Sleep", "SubAgentActivity")
-_SILENT_EVENTS = frozenset(
-    {"task_started", "turn_started", "thread_settings_applied", "thread_goal_updated", "session_configured", "warning"}
-    | {"background_event", "context_compacted", "turn_diff", "plan_update", "plan_delta", "shutdown_complete", "error"}
-    | {"stream_error", "entered_review_mode", "exited_review_mode", "sub_agent_activity", "view_image_tool_call"}
-    | {"deprecation_notice", "model_reroute", "undo_started", "undo_completed", "raw_response_item", "item_started"}
-    | {"skill_started", "request_user_input", "elicitation_request", "apply_patch_approval_request", "web_search_end"}
-    | {"exec_approval_request", "guardian_assessment", "agent_reasoning_section_break", "image_generation_end"}
-)
-_SILENT_ENDINGS = ("_begin", "_delta", "_update", "_updated", "_spawn_end", "_waiting_end", "_close_end", "_resume_end")
 
 
 class Reader:
@@ -71,7 +51,7 @@ class Reader:
             self._count(self._counts.of_record(payload), "token_usage_record")
         elif kind == "inter_agent_communication":
             self._agent_message(payload)
-        elif not kind or kind in _SILENT_RECORDS:
+        elif not kind or kind in kinds.SILENT_RECORDS:
             if kind == "turn_context":
                 self.line.settle_count()
                 self.line.model = content.as_text(payload.get("model")) or self.line.model
@@ -92,17 +72,17 @@ class Reader:
             self._message(item)
         elif kind == "reasoning":
             self._reasoning("item", [*listed(item.get("summary")), *listed(item.get("content"))])
-        elif kind in _CALLS:
+        elif kind in kinds.CALLS:
             self._call(kind, item)
-        elif kind in _RESULTS:
+        elif kind in kinds.RESULTS:
             said, is_error = outputs.output_of(item)
             self._reply.result(content.as_text(item.get("call_id")), said, is_error)
-        elif kind in _ON_ITS_OWN:
+        elif kind in kinds.ON_ITS_OWN:
             self._reply.keep(item)
             self.report.skipped[f"item kept as it is: {kind}"] += 1
         elif kind == "agent_message":
             self._agent_message(item)
-        elif not kind or kind in _SILENT_ITEMS:
+        elif not kind or kind in kinds.SILENT_ITEMS:
             self.report.skipped[f"item: {kind or 'without a type'}"] += 1
         else:
             self._unknown(f"item: {kind}", item)
@@ -124,9 +104,12 @@ class Reader:
         elif kind == "turn_aborted":
             self.line.abort()
             self._skip(kind)
+        elif kind == "error" and text.strip():
+            told = {key: event[key] for key in ("codex_error_info",) if event.get(key) is not None}
+            self.line.error(text, {"kind": "API error", **told})
         elif kind == "item_completed" and isinstance(event.get("item"), dict):
             self._screen_item(event["item"])
-        elif kind in _ENDS:
+        elif kind in kinds.ENDS:
             self._operation(event, content.as_text(event.get("call_id")), f"event: {kind}")
         elif kind in ("task_complete", "turn_complete"):
             if not self.line.has_text:
@@ -137,7 +120,7 @@ class Reader:
             name = event.get("thread_name") or event.get("name") or event.get("title")
             self.title = name if isinstance(name, str) and name.strip() else self.title
             self._skip(kind)
-        elif not kind or kind in _SILENT_EVENTS or kind.endswith(_SILENT_ENDINGS):
+        elif not kind or kind in kinds.SILENT_EVENTS or kind.endswith(kinds.SILENT_ENDINGS):
             if kind in ("task_started", "turn_started"):
                 self.line.end_step()
             self._skip(kind or "without a type")
@@ -157,7 +140,7 @@ class Reader:
         elif kind == "Reasoning":
             told = [*listed(item.get("summary_text")), *listed(item.get("raw_content"))]
             self._reasoning("screen", [{"text": thought} for thought in told])
-        elif kind in _OPERATIONS or kind in _OPERATIONS_TOO:
+        elif kind in kinds.OPERATIONS:
             self._operation(item, content.as_text(item.get("id")), f"item kept as it is: {kind}")
         elif kind == "HookPrompt":
             self.report.skipped["injected: hook prompt"] += 1

@@ -15,7 +15,7 @@ _KNOWN = frozenset(
     | {"skill", "skills", "skills_instructions", "apps_instructions", "plugins_instructions", "INSTRUCTIONS"}
     | {"subagent_notification", "user_shell_command", "model_switch", "personality_spec", "recommended_plugins"}
     | {"in-app-browser-context", "codex_internal_context", "multi_agent_mode", "app-context", "task-notification"}
-    | {"hook_prompt", "goal_context"}
+    | {"hook_prompt", "goal_context", "user_action"}
 )
 _INSTRUCTIONS = re.compile(r"\s*# [^\n]*instructions for [^\n]*\n\s*<INSTRUCTIONS>")
 _OPENS = re.compile(r"\s*<([A-Za-z][^<>/\s]{0,60})((?:\s[^<>]{0,500})?)>")
