@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions_lib import SessionManager, importers
+from sessions_lib import SessionManager, importers, stats
 from tests.importers.files import call, claude, result, spent, text, write_lines
 
 MAIN = [
@@ -85,7 +85,7 @@ def test_a_sub_agents_sub_agent_names_the_call_that_made_it(tmp_path: Path, told
     list(importers.import_paths(manager, [write(tmp_path, **told)]))
 
     assert agents(manager) == EXPECTED
-    assert manager.catalog.totals().tokens.total == 110 + 57 + 33
+    assert stats.figures(manager.catalog).tokens.total == 110 + 57 + 33
     assert sorted(info.title for info in manager.list()) == [
         "Ask around.",
         "Sub-agent: Ask the harbour.",
