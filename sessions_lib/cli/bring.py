@@ -12,33 +12,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from sessions_lib.cli import change, options, printing
-from sessions_lib.cli.options import Folder, Json, Yes
 from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
     from sessions_lib.importers import Progress
 
 
+@click.command("import")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, required=False)
+@click.option("--from", "format", metavar="FORMAT", help="Take them for this format, whatever they look like.")
+@click.option("--dry-run", "dry_run", is_flag=True, help="Say what would be imported, write nothing.")
+@click.option("--again", "again", is_flag=True, help="Bring back what was deleted here.")
+@options.as_json
+@options.yes
+@options.folder
 def bring(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, folders, zips; without one, this machine's own folders."),
-    ] = None,
-    format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="Take them for this format, whatever they look like.")
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, write nothing.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Bring back what was deleted here.")] = False,
-    json: Json = False,
-    yes: Yes = False,
-    folder: Folder = None,
+    paths: tuple[str, ...], format: str | None, dry_run: bool, again: bool, json: bool, yes: bool, folder: str | None
 ) -> None:
     """Import sessions of Claude Code, Codex, Pi, ChatGPT and others.
+
+    PATH: Files, folders, zips; without one, this machine's own folders.
 
     Importing twice adds nothing; nothing that is there is overwritten; what was deleted stays deleted.
 
@@ -97,7 +95,7 @@ def _format(name: str | None) -> str | None:
     try:
         return importers.format_name(name) if name else None
     except SessionError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise click.UsageError(str(error)) from error
 
 
 def _offered(yes: bool) -> list[Path]:

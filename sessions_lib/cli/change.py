@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import ExactId, Folder, Json, SessionName, Yes
 from sessions_lib.errors import SessionError, SessionNotFound
 
 if TYPE_CHECKING:
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
     from sessions_lib.store.records import Purgeable, SessionInfo
 
 
-def new(
-    title: Annotated[str | None, typer.Argument(metavar="[TITLE]", help="Any text; the id is made from it.")] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Tag it; may be repeated.")
-    ] = None,
-    session_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Exactly this id.")] = None,
-    folder: Folder = None,
-) -> None:
+@click.command("new")
+@click.argument("title", metavar="[TITLE]", required=False)
+@click.option("--tag", "-t", "tag", multiple=True, metavar="TAG", help="Tag it; may be repeated.")
+@click.option("--id", "session_id", metavar="ID", help="Exactly this id.")
+@options.folder
+def new(title: str | None, tag: tuple[str, ...], session_id: str | None, folder: str | None) -> None:
     """Make an empty session and print its id.
+
+    TITLE: Any text; the id is made from it.
 
     Example: forkbook new "Project review" --tag python
     """
@@ -37,15 +36,15 @@ def new(
     printing.talk(f"Made. Talk in it: forkbook chat {made.id}")
 
 
-def fork(
-    session: SessionName,
-    at: Annotated[
-        int | None, typer.Option("--at", min=0, metavar="MESSAGES", help="Keep this many messages; all without it.")
-    ] = None,
-    new_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Exactly this id for the fork.")] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The fork's title.")] = None,
-    folder: Folder = None,
-) -> None:
+@click.command("fork")
+@options.session_name
+@click.option(
+    "--at", "at", type=click.IntRange(min=0), metavar="MESSAGES", help="Keep this many messages; all without it."
+)
+@click.option("--id", "new_id", metavar="ID", help="Exactly this id for the fork.")
+@click.option("--title", "title", metavar="TITLE", help="The fork's title.")
+@options.folder
+def fork(session: str, at: int | None, new_id: str | None, title: str | None, folder: str | None) -> None:
     """Fork a session after a message and print the id.
 
     Example: forkbook fork quest-1 --at 6 --id quest-2
@@ -60,15 +59,15 @@ def fork(
     printing.talk(f"{kept}; {printing.count(left, 'later message')} left out." if left else f"{kept}.")
 
 
-def tag(
-    session: SessionName,
-    tags: Annotated[list[str] | None, typer.Argument(metavar="[TAG]...", help="Tags to add.")] = None,
-    remove: Annotated[
-        list[str] | None, typer.Option("--remove", "-r", metavar="TAG", help="Take this tag away.")
-    ] = None,
-    folder: Folder = None,
-) -> None:
+@click.command("tag")
+@options.session_name
+@click.argument("tags", metavar="[TAG]...", nargs=-1, required=False)
+@click.option("--remove", "-r", "remove", multiple=True, metavar="TAG", help="Take this tag away.")
+@options.folder
+def tag(session: str, tags: tuple[str, ...], remove: tuple[str, ...], folder: str | None) -> None:
     """Tag a session, take tags away, and print those it has.
+
+    TAG: Tags to add.
 
     Example: forkbook tag quest-1 python decorator --remove draft
     """
@@ -79,7 +78,11 @@ def tag(
         printing.data(printing.line(one, 200))
 
 
-def delete(session: ExactId, yes: Yes = False, folder: Folder = None) -> None:
+@click.command("delete")
+@options.exact_id
+@options.yes
+@options.folder
+def delete(session: str, yes: bool, folder: str | None) -> None:
     """Move a session to the trash.
 
     Example: forkbook delete old_session
@@ -108,14 +111,17 @@ def ask(question: str, yes: bool, otherwise: str) -> None:
     if yes:
         return
     try:
-        agreed = typer.confirm(printing.plain(question), err=True)
-    except typer.Abort:
+        agreed = click.confirm(printing.plain(question), err=True)
+    except click.Abort:
         raise SessionError(f"{otherwise}: nobody answered. To do it without being asked, add --yes.") from None
     if not agreed:
         raise SessionError(f"{otherwise}.")
 
 
-def restore(session: ExactId, folder: Folder = None) -> None:
+@click.command("restore")
+@options.exact_id
+@options.folder
+def restore(session: str, folder: str | None) -> None:
     """Bring a deleted session back from the trash.
 
     Example: forkbook restore old_session
@@ -125,18 +131,21 @@ def restore(session: ExactId, folder: Folder = None) -> None:
     printing.talk(f"Restored: {printing.line(found.title)}")
 
 
+@click.command("purge")
+@click.argument("session", metavar="[ID]", required=False)
+@click.option(
+    "--older-than", "older_than", metavar="AGE", help="Everything, trash or not, whose last message is older."
+)
+@click.option("--dry-run", "dry_run", is_flag=True, help="Only list what would go.")
+@options.as_json
+@options.yes
+@options.folder
 def purge(
-    session: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this one; the exact id.")] = None,
-    older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="AGE", help="Everything, trash or not, whose last message is older."),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
-    json: Json = False,
-    yes: Yes = False,
-    folder: Folder = None,
+    session: str | None, older_than: str | None, dry_run: bool, json: bool, yes: bool, folder: str | None
 ) -> None:
     """Delete the trash, or what is old, for good.
+
+    ID: Only this one; the exact id.
 
     Lists what would go, and asks first.
 
@@ -191,5 +200,5 @@ def age(text: str | None) -> timedelta | None:
         return None
     match = re.fullmatch(r"(\d{1,5}) ?([hdw])", text.strip().lower())
     if match is None:
-        raise typer.BadParameter(f"{printing.line(text)!r} is no age. Write it as 90d, 12w or 36h.")
+        raise click.UsageError(f"{printing.line(text)!r} is no age. Write it as 90d, 12w or 36h.")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -13,13 +13,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import typer
+import click
 
 from sessions_lib import text
 from sessions_lib.cli import change, look, options, printing
-from sessions_lib.cli.options import Folder
 from sessions_lib.errors import SessionError, SessionLocked
 
 if TYPE_CHECKING:
@@ -29,35 +28,30 @@ if TYPE_CHECKING:
     from sessions_lib.store.manager import SessionManager
 
 
+@click.command("chat")
+@click.argument("session", metavar="[SESSION]", required=False)
+@click.option("--session", "-s", "named", metavar="SESSION", help="The same, as an option.")
+@click.option("--once", "once", metavar="PROMPT", help="Answer this one prompt and end.")
+@click.option("--model", "-m", "model", metavar="NAME", help="The model; else $OPENAI_MODEL.")
+@click.option("--base-url", "base_url", metavar="URL", help="Any Chat Completions address; else $OPENAI_BASE_URL.")
+@click.option("--system", "system", metavar="TEXT", help="The system prompt; else the session's.")
+@click.option("--temperature", "temperature", type=click.FloatRange(0, 2), metavar="NUMBER", help="Else the session's.")
+@click.option("--tools", "tools", metavar="FILE", help="Offer the @tool functions of this Python file.")
+@options.folder
 def chat(
-    session: Annotated[
-        str | None, typer.Argument(metavar="[SESSION]", help="Go on in this one; without it a new one is started.")
-    ] = None,
-    named: Annotated[
-        str | None, typer.Option("--session", "-s", metavar="SESSION", help="The same, as an option.")
-    ] = None,
-    once: Annotated[
-        str | None, typer.Option("--once", metavar="PROMPT", help="Answer this one prompt and end.")
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help="The model; else $OPENAI_MODEL.")
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option("--base-url", metavar="URL", help="Any Chat Completions address; else $OPENAI_BASE_URL."),
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; else the session's.")
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option("--temperature", min=0, max=2, metavar="NUMBER", help="Else the session's.")
-    ] = None,
-    tools: Annotated[
-        str | None, typer.Option("--tools", metavar="FILE", help="Offer the @tool functions of this Python file.")
-    ] = None,
-    folder: Folder = None,
+    session: str | None,
+    named: str | None,
+    once: str | None,
+    model: str | None,
+    base_url: str | None,
+    system: str | None,
+    temperature: float | None,
+    tools: str | None,
+    folder: str | None,
 ) -> None:
     """Chat in a session, or in a new one.
+
+    SESSION: Go on in this one; without it a new one is started.
 
     A session is answered where it was before: options first, then what it remembers, then the environment. The key
     comes from $OPENAI_API_KEY and goes to its own server only; without any endpoint the offline demo answers.
@@ -65,7 +59,7 @@ def chat(
     Example: forkbook chat quest-1 --once "What now?"
     """
     if session is not None and named is not None:
-        raise typer.BadParameter("Give the session once: as an argument or with --session.")
+        raise click.UsageError("Give the session once: as an argument or with --session.")
     name = named if session is None else session
     chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
     talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder), is_new=name is None)
@@ -246,14 +240,14 @@ def _show(events: Iterator[Event], answers: TextIO) -> bool:
     try:
         for event in events:
             if isinstance(event, TextDelta):
-                typer.echo(printing.plain(event.text), answers, nl=False)
+                click.echo(printing.plain(event.text), answers, nl=False)
                 answers.flush()
                 is_within_line = True
             elif isinstance(event, ToolCallStarted):
                 if is_within_line:
-                    typer.echo(file=answers)
+                    click.echo(file=answers)
                     is_within_line = False
-                typer.echo(f"  {printing.line(tool_calls.label(event.call), 100)}", err=True, nl=False)
+                click.echo(f"  {printing.line(tool_calls.label(event.call), 100)}", err=True, nl=False)
             elif isinstance(event, ToolFinished):
                 failed = "failed: " if event.message.get("is_error") else ""
                 printing.talk(f" -> {failed}{printing.line(content.text(event.message), 100)}")
@@ -264,12 +258,12 @@ def _show(events: Iterator[Event], answers: TextIO) -> bool:
             elif isinstance(event, Waiting):
                 printing.talk(f"{event.text}; Ctrl-C stops.")
             elif isinstance(event, Finished):
-                typer.echo(file=answers)
+                click.echo(file=answers)
                 is_within_line, is_whole = False, not event.interrupted
                 _end(event, tokens)
     finally:
         if is_within_line:
-            typer.echo(file=answers)
+            click.echo(file=answers)
     return is_whole
 
 

@@ -1,20 +1,20 @@
 """The commands by name. ``sessions`` holds the seeds' spelling of five of them.
 
-A command's parameters cost about a millisecond each to build, so only the command that is asked for is built; all of
-them are for ``--help`` and for a name that is not known.
+Only the module of the command that is asked for is imported; ``--help`` imports them all.
 
 Does not hold a command: they stand in the modules it names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-HELP = "A notebook for agent sessions: chat, resume, fork, compare, measure."
+from sessions_lib.cli import options
+
 COMMANDS = {
     "list": "look.list_sessions",
     "show": "look.show",
@@ -37,57 +37,41 @@ COMMANDS = {
     "purge": "change.purge",
     "demo": "demo.demo",
 }
-LOOKING = ("list", "show", "search")  # read plain calls of these without Typer: see ``quick``
 SEEDS = ("list", "show", "search", "delete", "export")
 
 
-def tree(arguments: Sequence[str] = ()) -> typer.Typer:
-    """The program for ``arguments``: with the one command they begin with, or with all."""
-    asked = arguments[0] if arguments else ""
-    app = _group(HELP)
-    app.callback()(_root)
-    _add(app, [asked] if asked in COMMANDS else [] if asked == "sessions" else COMMANDS)
-    if asked not in COMMANDS:
-        sessions = _group("The same commands as other programs spell them: list, show, search, delete, export.")
-        _add(sessions, SEEDS)
-        app.add_typer(sessions, name="sessions")
-    return app
+class _Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def __init__(self, *args: Any, named: Collection[str] = COMMANDS, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.named = named
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.named, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return command(cmd_name) if cmd_name in self.named else super().get_command(ctx, cmd_name)
 
 
-def _group(text: str) -> typer.Typer:
-    return typer.Typer(
-        help=text,
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-
-
-def _add(app: typer.Typer, named: Iterable[str]) -> None:
-    for name in named:
-        app.command(name)(function(name))
-
-
-def function(name: str) -> Callable[..., Any]:
-    """The function behind a command."""
+def command(name: str) -> click.Command:
+    """The command of that name."""
     module, _, attribute = COMMANDS[name].partition(".")
-    found: Callable[..., Any] = getattr(import_module(f"sessions_lib.cli.{module}"), attribute)
+    found: click.Command = getattr(import_module(f"sessions_lib.cli.{module}"), attribute)
     return found
 
 
-def _version(asked: bool) -> None:
-    if asked:
-        from importlib.metadata import version
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="forkbook", prog_name="forkbook", message="%(prog)s %(version)s")
+@options.folder_of_all
+def program() -> None:
+    """A notebook for agent sessions: chat, resume, fork, compare, measure.
 
-        typer.echo(f"forkbook {version('forkbook')}")
-        raise typer.Exit
+    A session is named by its id, any start of it that no other has, or its title.
+    """
 
 
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
-    ] = False,
-) -> None:
-    """A notebook for agent sessions: chat, resume, fork, compare, measure."""
+@program.group("sessions", cls=_Commands, named=SEEDS)
+@options.folder_of_all
+def seeds() -> None:
+    """The same commands as other programs spell them: list, show, search, delete, export."""

@@ -11,24 +11,22 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import Folder
 from sessions_lib.errors import SessionError
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
 
-def demo(
-    open_app: Annotated[
-        bool, typer.Option("--open", help="Start the app on the demo alone, in a folder that goes when it ends.")
-    ] = False,
-    remove: Annotated[bool, typer.Option("--remove", help="Take the demo's sessions away again.")] = False,
-    folder: Folder = None,
-) -> None:
+@click.command("demo")
+@click.option(
+    "--open", "open_app", is_flag=True, help="Start the app on the demo alone, in a folder that goes when it ends."
+)
+@click.option("--remove", "remove", is_flag=True, help="Take the demo's sessions away again.")
+@options.folder
+def demo(open_app: bool, remove: bool, folder: str | None) -> None:
     """Load the demo's sessions.
 
     Example: forkbook demo --open
@@ -37,7 +35,7 @@ def demo(
 
     if open_app:
         if remove or folder:
-            raise typer.BadParameter("--open has a folder of its own: leave out --remove and --dir.")
+            raise click.UsageError("--open has a folder of its own: leave out --remove and --dir.")
         _open()
         return
     found = options.manager(folder)

@@ -34,18 +34,19 @@ def run(program: str) -> NoReturn:
 
 
 def _call(program: str, arguments: list[str]) -> None:
-    from sessions_lib.cli import commands, quick
+    import click
 
-    if arguments and (arguments[0].startswith("-") or arguments[0] == "sessions"):
-        from sessions_lib.cli import order
+    from sessions_lib.cli import commands
 
-        arguments = order.in_order(arguments)
-    if arguments and arguments[0] in commands.LOOKING:
-        command = commands.function(arguments[0])
-        if (given := quick.read(command, arguments[1:])) is not None:
-            command(**given)
-            return
-    commands.tree(arguments)(args=arguments, prog_name=program)
+    try:
+        code = commands.program.main(arguments, prog_name=program, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    if isinstance(code, int):  # of --help, or of a call without a command
+        sys.exit(code)
 
 
 def _open_texts() -> None:

@@ -9,13 +9,12 @@ import os
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import typer
+import click
 
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import Folder, Json, SessionName
 from sessions_lib.errors import SessionError, StorageError
 
 if TYPE_CHECKING:
@@ -25,39 +24,48 @@ if TYPE_CHECKING:
     from sessions_lib.store.session import Session
 
 
+@click.command("export")
+@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
+@click.option(
+    "--format",
+    "-f",
+    "format",
+    default="markdown",
+    metavar="FORMAT",
+    help="markdown, html, json, jsonl, request or finetune.",
+)
+@click.option(
+    "--output",
+    "-o",
+    "output",
+    metavar="FILE",
+    help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
+)
+@click.option(
+    "--family", "family", is_flag=True, help="With every session of the family: forks, parents, and their forks."
+)
+@click.option(
+    "--redact/--no-redact",
+    "redact",
+    default=None,
+    help="Replace keys, tokens, passwords, addresses, names included; on for markdown and html.",
+)
+@click.option(
+    "--pattern", "pattern", multiple=True, metavar="REGEX", help="Redact what this regular expression matches, too."
+)
+@options.folder
 def export(
-    sessions: Annotated[
-        list[str], typer.Argument(metavar="SESSION...", help="Ids, starts of ids, or titles; several go into a folder.")
-    ],
-    format: Annotated[
-        str, typer.Option("--format", "-f", metavar="FORMAT", help="markdown, html, json, jsonl, request or finetune.")
-    ] = "markdown",
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
-        ),
-    ] = None,
-    family: Annotated[
-        bool, typer.Option("--family", help="With every session of the family: forks, parents, and their forks.")
-    ] = False,
-    redact: Annotated[
-        bool | None,
-        typer.Option(
-            "--redact/--no-redact",
-            help="Replace keys, tokens, passwords, addresses, names included; on for markdown and html.",
-        ),
-    ] = None,
-    pattern: Annotated[
-        list[str] | None,
-        typer.Option("--pattern", metavar="REGEX", help="Redact what this regular expression matches, too."),
-    ] = None,
-    folder: Folder = None,
+    sessions: tuple[str, ...],
+    format: str,
+    output: str | None,
+    family: bool,
+    redact: bool | None,
+    pattern: tuple[str, ...],
+    folder: str | None,
 ) -> None:
     """Write sessions to files for somewhere else.
+
+    SESSION: Ids, starts of ids, or titles; several go into a folder.
 
     The web pages of one call link to each other along their families.
 
@@ -74,7 +82,7 @@ def export(
     if len(chosen) == 1:
         _export_one(manager.open(chosen[0]), manager, kind, output, redaction)
     elif output == "-":
-        raise typer.BadParameter("Several sessions go into files: name a folder with --output.")
+        raise click.UsageError("Several sessions go into files: name a folder with --output.")
     else:
         _export_several(manager, chosen, kind, options.path(output) if output else options.path("."), redaction)
     if redaction.is_on or redact is None:
@@ -144,7 +152,7 @@ def _format(name: str) -> str:
     try:
         return exporting.format_name(name)
     except SessionError as error:
-        raise typer.BadParameter(str(error)) from error
+        raise click.UsageError(str(error)) from error
 
 
 def _new_file(wanted: Path, taken: Collection[Path] = ()) -> Path:
@@ -157,15 +165,15 @@ def _new_file(wanted: Path, taken: Collection[Path] = ()) -> Path:
     return target
 
 
-def check(
-    sessions: Annotated[
-        list[str] | None, typer.Argument(metavar="[SESSION]...", help="Which; all without one.")
-    ] = None,
-    all_sessions: Annotated[bool, typer.Option("--all", help="All sessions of the folder.")] = False,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("check")
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1, required=False)
+@click.option("--all", "all_sessions", is_flag=True, help="All sessions of the folder.")
+@options.as_json
+@options.folder
+def check(sessions: tuple[str, ...], all_sessions: bool, json: bool, folder: str | None) -> None:
     """Check sessions for faults, and exit 1 if there are any.
+
+    SESSION: Which; all without one.
 
     Example: forkbook check quest-1
     """
@@ -186,12 +194,12 @@ def check(
     printing.talk(f"No fault in {printing.count(len(chosen), 'session')}.")
 
 
-def repair(
-    session: SessionName,
-    write: Annotated[bool, typer.Option("--write", help="Do it; without it nothing is written.")] = False,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("repair")
+@options.session_name
+@click.option("--write", "write", is_flag=True, help="Do it; without it nothing is written.")
+@options.as_json
+@options.folder
+def repair(session: str, write: bool, json: bool, folder: str | None) -> None:
     """Repair what is damaged in a session.
 
     A dry run until told to write; the original is kept in the trash.
@@ -222,7 +230,9 @@ def _print_faults(faults: list[Fault], json: bool) -> None:
             printing.data(printing.line(str(fault), 500))
 
 
-def index(folder: Folder = None) -> None:
+@click.command("index")
+@options.folder
+def index(folder: str | None) -> None:
     """Index everything that was said, so that searches need not read the files.
 
     Searches and the app index by and by; this does it now. Stopped, it goes on the next time.

@@ -6,29 +6,37 @@ Do not change the sessions they are told of, but for the verdict in their metada
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
-import typer
+import click
 
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import Folder, Json, SessionName
 from sessions_lib.errors import SessionError
 
 
+@click.command("merge")
+@options.session_name
+@click.argument("other", metavar="OTHER")
+@click.option("--turns", "turns", metavar="TURNS", help="Copy these turns of OTHER to the end: 3,5-7.")
+@click.option("--by-time", "by_time", is_flag=True, help="Interleave both by time.")
+@click.option("--title", "title", metavar="TITLE", help="The new session's title.")
+@click.option("--id", "new_id", metavar="ID", help="Exactly this id.")
+@click.option("--dry-run", "dry_run", is_flag=True, help="Only say what would be merged.")
+@options.as_json
+@options.folder
 def merge(
-    session: SessionName,
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="The session to take from.")],
-    turns: Annotated[
-        str | None, typer.Option("--turns", metavar="TURNS", help="Copy these turns of OTHER to the end: 3,5-7.")
-    ] = None,
-    by_time: Annotated[bool, typer.Option("--by-time", help="Interleave both by time.")] = False,
-    title: Annotated[str | None, typer.Option("--title", metavar="TITLE", help="The new session's title.")] = None,
-    new_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Exactly this id.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be merged.")] = False,
-    json: Json = False,
-    folder: Folder = None,
+    session: str,
+    other: str,
+    turns: str | None,
+    by_time: bool,
+    title: str | None,
+    new_id: str | None,
+    dry_run: bool,
+    json: bool,
+    folder: str | None,
 ) -> None:
     """Merge two sessions into a new one and print its id.
+
+    OTHER: The session to take from.
 
     Both stay as they are; what they share is taken once.
 
@@ -37,7 +45,7 @@ def merge(
     from sessions_lib.store import merge_sessions
 
     if by_time == (turns is not None):
-        raise typer.BadParameter("Say how to merge: --turns 3,5-7 or --by-time.")
+        raise click.UsageError("Say how to merge: --turns 3,5-7 or --by-time.")
     found = options.manager(folder)
     chosen = None if turns is None else numbers(turns)
     plan = merge_sessions.preview(found, found.resolve(session), found.resolve(other), chosen, title)
@@ -61,19 +69,23 @@ def numbers(text: str) -> list[int]:
     for part in text.replace(" ", "").split(","):
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
         if match is None:
-            raise typer.BadParameter(f"{printing.line(text)!r} are no turns. Write them as 3 or 3,5-7.")
+            raise click.UsageError(f"{printing.line(text)!r} are no turns. Write them as 3 or 3,5-7.")
         found += range(int(match[1]), int(match[2] or match[1]) + 1)
     return found
 
 
-def verdict(
-    winner: Annotated[str, typer.Argument(metavar="WINNER", help="The session that won.")],
-    others: Annotated[list[str], typer.Argument(metavar="OTHER...", help="Those it was compared with.")],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="The reason.")] = "",
-    tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Tag the winner.")] = None,
-    folder: Folder = None,
-) -> None:
+@click.command("verdict")
+@click.argument("winner", metavar="WINNER")
+@click.argument("others", metavar="OTHER...", nargs=-1, required=True)
+@click.option("--why", "why", default="", metavar="TEXT", help="The reason.")
+@click.option("--tag", "-t", "tag", multiple=True, metavar="TAG", help="Tag the winner.")
+@options.folder
+def verdict(winner: str, others: tuple[str, ...], why: str, tag: tuple[str, ...], folder: str | None) -> None:
     """Say which session won over others.
+
+    WINNER: The session that won.
+
+    OTHER: Those it was compared with.
 
     Found again with: forkbook search verdict:won
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import Folder, Json, SessionName
 
 if TYPE_CHECKING:
     from sessions_lib.messages.content import Message
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
 WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
 
 
+@click.command("list")
+@click.option("--tag", "-t", "tag", multiple=True, metavar="TAG", help="Only with this tag; may be repeated.")
+@click.option("--date", "date", metavar="DAY", help="Only active on this day.")
+@click.option("--trash", "trash", is_flag=True, help="List the trash instead.")
+@click.option("--limit", "-n", "limit", type=click.IntRange(min=1), help="At most this many sessions.")
+@options.as_json
+@options.folder
 def list_sessions(
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
-    ] = None,
-    date: Annotated[str | None, typer.Option("--date", metavar="DAY", help="Only active on this day.")] = None,
-    trash: Annotated[bool, typer.Option("--trash", help="List the trash instead.")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most this many sessions.")] = None,
-    json: Json = False,
-    folder: Folder = None,
+    tag: tuple[str, ...], date: str | None, trash: bool, limit: int | None, json: bool, folder: str | None
 ) -> None:
     """List the sessions, newest first.
 
@@ -112,12 +111,12 @@ def _list_trash(found: SessionManager, json: bool) -> None:
     printing.talk(f"{printing.count(len(entries), 'entry', 'entries')} in the trash of {found.store.where}")
 
 
-def show(
-    session: SessionName,
-    last: Annotated[int | None, typer.Option("--last", "-n", min=1, help="Only the last turns, this many.")] = None,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("show")
+@options.session_name
+@click.option("--last", "-n", "last", type=click.IntRange(min=1), help="Only the last turns, this many.")
+@options.as_json
+@options.folder
+def show(session: str, last: int | None, json: bool, folder: str | None) -> None:
     """Show what was said in a session.
 
     Example: forkbook show quest-1 --last 1
@@ -182,13 +181,15 @@ def reported(session: Session) -> list[str]:
     return [*found, f"See: forkbook check {session.id}"] if found else []
 
 
-def search(
-    query: Annotated[list[str], typer.Argument(metavar="QUERY", help='Words, "phrases", tag:python, role:user …')],
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most this many hits.")] = None,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("search")
+@click.argument("query", metavar="QUERY", nargs=-1, required=True)
+@click.option("--limit", "limit", type=click.IntRange(min=1), help="At most this many hits.")
+@options.as_json
+@options.folder
+def search(query: tuple[str, ...], limit: int | None, json: bool, folder: str | None) -> None:
     """Search everything that was said, newest first.
+
+    QUERY: Words, "phrases", tag:python, role:user …
 
     Example: forkbook search "decorator closure" tag:python after:2026-08-01
     """
@@ -243,21 +244,23 @@ def _print_hit(hit: Hit) -> None:
     printing.data(f"{where} · {printing.moment(hit.when)} · {' '.join(shown.split())}")
 
 
-def diff(
-    sessions: Annotated[
-        list[str], typer.Argument(metavar="SESSION...", help="Two to four; one alone is compared with its parent.")
-    ],
-    likeness: Annotated[
-        bool, typer.Option("--likeness", help="Only alike turns side by side, not those in the same place.")
-    ] = False,
-    redact: Annotated[
-        bool,
-        typer.Option("--redact/--no-redact", help="Replace keys, tokens, passwords, addresses, names included; on."),
-    ] = True,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("diff")
+@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
+@click.option(
+    "--likeness", "likeness", is_flag=True, help="Only alike turns side by side, not those in the same place."
+)
+@click.option(
+    "--redact/--no-redact",
+    "redact",
+    default=True,
+    help="Replace keys, tokens, passwords, addresses, names included; on.",
+)
+@options.as_json
+@options.folder
+def diff(sessions: tuple[str, ...], likeness: bool, redact: bool, json: bool, folder: str | None) -> None:
     """Compare sessions: where they parted, and what each cost.
+
+    SESSION: Two to four; one alone is compared with its parent.
 
     Example: forkbook diff quest-1 quest-2
     """
@@ -267,13 +270,13 @@ def diff(
     chosen = [options.opened(folder, name) for name in sessions]
     if len(chosen) == 1 and chosen[0].parent:
         chosen.insert(0, options.manager(folder).open(chosen[0].parent))
-    redaction = options.redaction(redact, None)
+    redaction = options.redaction(redact, ())
     branches = redaction.branches([compare.Branch.of(session) for session in chosen])
     found = compare.compare(branches, order="likeness" if likeness else "prompts")
     if json:
         printing.record(comparison.as_json(found))
     else:
         colour = printing.is_styled(sys.stdout)
-        typer.echo(comparison.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)
+        click.echo(comparison.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)
     if redaction.findings:
         options.say_redaction(redaction)

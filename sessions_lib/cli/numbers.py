@@ -5,13 +5,12 @@ Does not add anything up itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from sessions_lib import text
 from sessions_lib.cli import options, printing
-from sessions_lib.cli.options import Folder, Json
 
 if TYPE_CHECKING:
     from sessions_lib.store.numbers import Figures
@@ -49,18 +48,15 @@ HEADS = {
 NAMES = ("tag", "model", "tool", "day", "id", "root", "title")
 
 
-def stats(
-    query: Annotated[
-        list[str] | None, typer.Argument(metavar="[QUERY]...", help="Only what search would find.")
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="WHAT", help="A row for each tag, model, tool, day, session or family."),
-    ] = None,
-    json: Json = False,
-    folder: Folder = None,
-) -> None:
+@click.command("stats")
+@click.argument("query", metavar="[QUERY]...", nargs=-1, required=False)
+@click.option("--by", "by", metavar="WHAT", help="A row for each tag, model, tool, day, session or family.")
+@options.as_json
+@options.folder
+def stats(query: tuple[str, ...], by: str | None, json: bool, folder: str | None) -> None:
     """Count sessions, turns and tokens, each message once.
+
+    QUERY: Only what search would find.
 
     Example: forkbook stats after:2026-08-01 --by tag
     """
@@ -68,7 +64,7 @@ def stats(
     from sessions_lib.query import parse
 
     if by is not None and by not in BY:
-        raise typer.BadParameter(f"{printing.line(by)!r} is none of: {', '.join(BY)}.")
+        raise click.UsageError(f"{printing.line(by)!r} is none of: {', '.join(BY)}.")
     asked = parse(" ".join(query or ()))
     wanted = [by] if by else [] if json else ["tag", "model", "tool"]
     with options.indexed(folder) as found:

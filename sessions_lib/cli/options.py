@@ -6,12 +6,12 @@ Does not print, but for a progress bar and what was redacted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
+import click
 
 from sessions_lib.cli import printing
 from sessions_lib.errors import SessionError
@@ -21,20 +21,32 @@ if TYPE_CHECKING:
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.session import Session
 
-Folder = Annotated[
-    str | None,
-    typer.Option(
-        "--dir",
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _folder(ctx: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    """What stands behind the command, else what stands before it."""
+    before = ctx.parent.obj if ctx.parent else None
+    ctx.obj = before if value is None else value
+    return None if ctx.obj is None else str(ctx.obj)
+
+
+def _dir(*names: str, is_given: bool = True) -> Callable[[F], F]:
+    return click.option(
+        *names,
         metavar="FOLDER",
         help="The folder of sessions; without it $SESSIONS_DIR, else ~/.pi-agent/sessions.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-SessionName = Annotated[
-    str, typer.Argument(metavar="SESSION", help="Its id, a start of the id that no other has, or its title.")
-]
-ExactId = Annotated[str, typer.Argument(metavar="ID", help="The exact id.")]
+        callback=_folder,
+        expose_value=is_given,
+    )
+
+
+folder = _dir("--dir", "folder")
+folder_of_all = _dir("--dir", is_given=False)  # before the command
+as_json = click.option("--json", is_flag=True, help="Print one JSON object a line.")
+yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+session_name = click.argument("session", metavar="SESSION")  # its id, a start of the id that no other has, or its title
+exact_id = click.argument("session", metavar="ID")
 
 
 def manager(folder: str | None) -> SessionManager:
@@ -83,11 +95,11 @@ def path(text: str) -> Path:
         return typed
 
 
-def redaction(is_on: bool, patterns: list[str] | None) -> Redaction:
+def redaction(is_on: bool, patterns: Sequence[str]) -> Redaction:
     """The redaction of one export; on, too, if there are ``patterns`` of one's own."""
     from sessions_lib.export.redact import Redaction
 
-    return Redaction(patterns or (), is_on=is_on or bool(patterns))
+    return Redaction(patterns, is_on=is_on or bool(patterns))
 
 
 def say_redaction(redaction: Redaction) -> None:

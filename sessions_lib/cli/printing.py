@@ -20,7 +20,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
+import click
 
 from sessions_lib import names, times
 from sessions_lib.text import count as count
@@ -31,12 +31,12 @@ Item = TypeVar("Item")
 
 def data(text: str = "") -> None:
     """Print ``text`` as a line of data; stored text in it has been through ``plain`` or ``line``."""
-    typer.echo(text)
+    click.echo(text)
 
 
 def talk(text: str) -> None:
     """Say ``text`` beside the data, on standard error, safe for a terminal."""
-    typer.echo(plain(text), err=True)
+    click.echo(plain(text), err=True)
 
 
 def plain(text: str) -> str:
@@ -51,12 +51,12 @@ def line(text: str, limit: int = names.TITLE_LENGTH) -> str:
 
 def heading(text: str) -> None:
     """Print ``text`` as a heading: bold where a terminal shows it and ``NO_COLOR`` is not set."""
-    typer.echo(styled(text, sys.stdout, bold=True))
+    click.echo(styled(text, sys.stdout, bold=True))
 
 
 def styled(text: str, stream: Any, **style: Any) -> str:
     """``text`` in a style, if ``stream`` is a terminal and ``NO_COLOR`` is not set."""
-    return typer.style(text, **style) if is_styled(stream) else text
+    return click.style(text, **style) if is_styled(stream) else text
 
 
 def is_styled(stream: Any) -> bool:
@@ -67,7 +67,7 @@ def is_styled(stream: Any) -> bool:
 def record(value: Any) -> None:
     """Print a mapping or dataclass as one JSON object on one line; times in UTC, unknown is ``null``."""
     # ASCII only: valid in every locale, and no control character of a stored text can reach the terminal.
-    typer.echo(json.dumps(jsonable(value)).replace("\x7f", "\\u007f"))
+    click.echo(json.dumps(jsonable(value)).replace("\x7f", "\\u007f"))
 
 
 def jsonable(value: Any) -> Any:
@@ -166,9 +166,9 @@ def columns(text: str) -> int:
 @contextmanager
 def bar(length: int, label: str) -> Iterator[Any]:
     """A progress bar with ``update`` on standard error, drawn only if that is a terminal and there is much to do."""
-    # Where it may not draw, Typer's bar prints its label once: into a stream that nobody reads.
+    # Where it may not draw, click's bar prints its label once: into a stream that nobody reads.
     out = sys.stderr if length >= 50 and sys.stderr.isatty() else io.StringIO()
-    with typer.progressbar(length=length, label=label, file=out) as drawn:
+    with click.progressbar(length=length, label=label, file=out) as drawn:
         yield drawn
 
 

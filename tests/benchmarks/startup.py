@@ -30,7 +30,7 @@ def rows() -> Iterator[Row]:
             return subprocess.run(asked, env=installed(), capture_output=True, text=True, check=True).stdout
 
         def base() -> str:
-            return run("-c", "import typer, sqlite3, json")
+            return run("-c", "import click, sqlite3, json")
 
         def listing() -> str:
             return run("-m", "sessions_lib.cli", "list", "--dir", str(folder))
@@ -43,6 +43,6 @@ def rows() -> Iterator[Row]:
         listed = listing().splitlines()[1:]
         assert [line.split()[0] for line in listed] == [info.id for info in manager.list()]
         found = race({"base": base, "list": listing, "first": first_listing}, max(setting.rounds, 7))
-        note = 'base: python -c "import typer, sqlite3, json"'
+        note = 'base: python -c "import click, sqlite3, json"'
         yield Row("2 forkbook list, 100 sessions", found["list"].cpu_ratio, BAR, note)
         yield Row("2 forkbook list, 100 sessions, no catalog yet", found["first"].cpu_ratio, None, note)

@@ -16,8 +16,7 @@ import traceback
 from typing import Any
 
 WARM = (
-    "typer",
-    "typer._adapters",
+    "click",
     "pydantic",
     "openai",
     "httpx2",
@@ -33,7 +32,7 @@ def main() -> None:
     from sessions_lib.cli import commands
 
     for name in commands.COMMANDS:
-        commands.function(name)
+        commands.command(name)
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         child = os.fork()

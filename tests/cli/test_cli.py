@@ -47,12 +47,12 @@ def test_no_arguments_and_unknown_ones_are_called_wrongly(terminal: Terminal) ->
         assert "Traceback" not in done.stderr
 
 
-def test_the_plain_reading_of_a_call_gives_what_typer_gives(terminal: Terminal) -> None:
+def test_options_are_spelled_as_programs_of_their_kind_spell_them(terminal: Terminal) -> None:
     terminal.session("a")
     terminal.ok("tag", "a", "north", "cold")
     folder = str(terminal.folder)
 
-    for plain, typer in (
+    for one, other in (
         (
             ["list", "--tag", "north", "-t", "cold", "--dir", folder],
             ["list", "--tag=north", "-tcold", f"--dir={folder}"],
@@ -60,7 +60,7 @@ def test_the_plain_reading_of_a_call_gives_what_typer_gives(terminal: Terminal) 
         (["show", "a", "--json"], ["show", "--json", "--", "a"]),
         (["search", "gull", "point"], ["search", "--", "gull", "point"]),
     ):
-        assert terminal.ok(*plain) == terminal.ok(*typer) != ""
+        assert terminal.ok(*one) == terminal.ok(*other) != ""
 
 
 def test_listing_imports_no_streamlit_pandas_openai_or_pydantic(terminal: Terminal) -> None:

@@ -347,12 +347,16 @@ def test_a_search_says_how_much_it_read_without_an_index(
 ) -> None:
     terminal.session("a")
     monkeypatch.setattr(look, "WORTH_INDEXING", 0)
+
+    def search() -> None:
+        look.search.main(["gull", "--dir", str(terminal.folder)], standalone_mode=False)
+
     with monkeypatch.context() as without_time:
         without_time.setattr(fulltext, "index", lambda *_, **__: None)
-        look.search(["gull"], folder=str(terminal.folder))
+        search()
     before = capsys.readouterr()
     terminal.ok("index")
-    look.search(["gull"], folder=str(terminal.folder))
+    search()
     after = capsys.readouterr()
 
     assert "forkbook index" in before.err

@@ -1,49 +1,30 @@
-"""Options may stand before their command, as with git."""
+"""The folder may stand before its command, as with git."""
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from sessions_lib.cli import commands
-from sessions_lib.cli.order import in_order
 from tests.cli.terminal import Terminal
 
 
 @pytest.mark.parametrize("name", commands.COMMANDS)
-def test_every_command_takes_its_options_before_and_behind_its_name(name: str) -> None:
-    for options in (["--dir", "x"], ["--dir=x"]):
-        assert in_order([*options, name, "a"]) == [name, *options, "a"]
-        assert in_order([name, *options, "a"]) == [name, *options, "a"]
+def test_every_command_takes_its_folder_before_and_behind_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, folders = commands.command(name), []
+    monkeypatch.setattr(command, "callback", lambda **given: folders.append(given["folder"]))
+    needed = ["a" for param in command.params if isinstance(param, click.Argument) and param.required]
 
-
-@pytest.mark.parametrize(
-    ("typed", "expected"),
-    [
-        (["--json", "--dir", "x", "list"], ["list", "--json", "--dir", "x"]),
-        (["-n", "1", "list", "--dir", "x"], ["list", "-n", "1", "--dir", "x"]),
-        (["-n1", "list"], ["list", "-n1"]),
-        (["--dir", "import", "list"], ["list", "--dir", "import"]),
-        (["--dir", "list", "import", "list"], ["import", "--dir", "list", "list"]),
-        (["--from", "codex", "--dir", "x", "import", "a"], ["import", "--from", "codex", "--dir", "x", "a"]),
-        (["-y", "--dir", "x", "delete", "a"], ["delete", "-y", "--dir", "x", "a"]),
-        (["--no-redact", "export", "a"], ["export", "--no-redact", "a"]),
-        (["--dir", "x", "sessions", "list"], ["sessions", "list", "--dir", "x"]),
-        (["sessions", "--dir", "x", "list"], ["sessions", "list", "--dir", "x"]),
-        (["--json", "sessions", "--dir", "x", "show", "a"], ["sessions", "show", "--json", "--dir", "x", "a"]),
-        (["--dir", "x", "lst"], ["lst", "--dir", "x"]),
-        (["--dir", "x", "--help"], ["--help"]),
-        (["--version"], ["--version"]),
-        (["--help", "list"], ["--help", "list"]),
+    for before, behind in (
         (["--dir", "x"], []),
-        (["--dir"], []),
-        (["--bogus", "list"], ["--bogus", "list"]),
-        (["show", "--dir", "x"], ["show", "--dir", "x"]),
-        (["sessions"], ["sessions"]),
+        (["--dir=x"], []),
+        ([], ["--dir", "x"]),
+        (["--dir", "y"], ["--dir", "x"]),
         ([], []),
-    ],
-)
-def test_options_come_behind_the_command_they_are_of(typed: list[str], expected: list[str]) -> None:
-    assert in_order(typed) == expected
+    ):
+        commands.program.main([*before, name, *behind, *needed], standalone_mode=False)
+
+    assert folders == ["x", "x", "x", "x", None]
 
 
 def test_a_folder_named_first_is_the_folder_of_the_command(terminal: Terminal) -> None:
@@ -52,11 +33,20 @@ def test_a_folder_named_first_is_the_folder_of_the_command(terminal: Terminal) -
     done = terminal.run("--dir", "other", "import", "chat.jsonl")
 
     assert done.returncode == 0, done.stderr
-    assert (
-        terminal.run("--dir", "other", "--json", "list").stdout == terminal.run("list", "--json", "--dir=other").stdout
-    )
-    assert "Is the ferry running?" in terminal.run("--dir", "other", "sessions", "list", program="pi-agent").stdout
+    listed = terminal.run("list", "--json", "--dir=other").stdout
+    assert listed.count("Is the ferry running?") == 1
+    assert terminal.run("--dir", "other", "list", "--json").stdout == listed
+    assert terminal.run("--dir", "none", "list", "--json", "--dir", "other").stdout == listed
+    for arguments in (["--dir", "other", "sessions", "list"], ["sessions", "--dir", "other", "list"]):
+        assert "Is the ferry running?" in terminal.run(*arguments, program="pi-agent").stdout
     assert terminal.run("list").stdout == ""
+
+
+def test_an_option_of_a_command_alone_stands_behind_it(terminal: Terminal) -> None:
+    done = terminal.run("--tag", "x", "list")
+
+    assert done.returncode == 2
+    assert "No such option '--tag'" in done.stderr
 
 
 def test_the_home_of_nobody_is_no_folder(terminal: Terminal) -> None:
