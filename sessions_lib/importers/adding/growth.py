@@ -14,7 +14,7 @@ from typing import Any
 
 from sessions_lib import messages
 from sessions_lib.importers.adding.told import Told
-from sessions_lib.importers.imported import TOKENS_ONLY
+from sessions_lib.importers.imported import TOKENS_ONLY, UNKNOWN_KIND
 from sessions_lib.messages import content, model_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.model_calls import ModelCall
@@ -31,8 +31,17 @@ def whole_id(message_id: str) -> str:
 
 def is_stand_in(message: Message) -> bool:
     """True for an empty answer that only holds tokens."""
+    return _kind(message) == TOKENS_ONLY
+
+
+def may_go(message: Message) -> bool:
+    """True for what a source may tell otherwise when it has grown: tokens, and texts of records nobody knows."""
+    return _kind(message) in (TOKENS_ONLY, UNKNOWN_KIND)
+
+
+def _kind(message: Message) -> str:
     source = message.get("source")
-    return isinstance(source, Mapping) and source.get("kind") == TOKENS_ONLY
+    return content.as_text(source.get("kind")) if isinstance(source, Mapping) else ""
 
 
 def what_is_new(
@@ -51,8 +60,10 @@ def what_is_new(
     added: list[Message] = []
     for whole, message_id, calls in zip(source, line, left, strict=True):
         calls = told.without(calls)
-        if message_id not in parts:
+        if message_id not in parts and (calls or not is_stand_in(whole)):
             added.append(_spending(whole, calls))
+        elif message_id not in parts:
+            continue  # its tokens are on the answer they were told with first
         elif (rest := _rest_of(whole, parts[message_id], calls)) is not None:
             added.append(rest)
     return added

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sessions_lib import messages, names, text
-from sessions_lib.importers.adding.growth import in_pieces, is_stand_in, what_is_new, whole_id
+from sessions_lib.importers.adding.growth import in_pieces, may_go, what_is_new, whole_id
 from sessions_lib.importers.adding.store import Known, Store
 from sessions_lib.importers.imported import Imported, common
 from sessions_lib.importers.source import Source
@@ -124,7 +124,7 @@ class _Merge:
                 change = "restored" if known.id in self._restored else "unchanged"
                 return Outcome(known.id, title, change, 0, len(line))
         # A rest of an answer cannot be put where it belongs behind what was said here since.
-        grown = next((one for one in covering if self._is_pure(one)), None) or self._grown_from(line)
+        grown = next((one for one in covering if self._is_pure(one)), None) or self._grown_from(branch, line)
         if grown is None:
             if self._store.deleted.has(branch, line):
                 return Outcome(None, title, "deleted", 0, len(line))
@@ -138,25 +138,22 @@ class _Merge:
 
     def _covering(self, branch: Imported, line: list[str]) -> list[Known]:
         """The sessions that hold every message of ``line``; where ids are only hashes, each covers one line."""
-        found = self._holding.get(line[-1], [])
-        if found:
-            wanted = set(line)
-            found = [one for one in found if wanted <= set(one.ids)]
+        wanted = _lasting(branch.messages, line) or line
+        found = [one for one in self._holding.get(wanted[-1], []) if set(wanted) <= set(one.ids)]
         if branch.keeps_as_is:
             found = [one for one in found if one.id not in self._used]
         return sorted(found, key=lambda one: (one.id in self._used, len(one.ids)))
 
     def _is_pure(self, known: Known) -> bool:
-        ours = set(_stand_ins(known)) | self._of_source
-        return all(whole_id(one) in ours for one in known.ids)
+        return all(whole_id(one) in self._of_source for one in _lasting(known.messages, known.ids))
 
-    def _grown_from(self, line: list[str]) -> Known | None:
+    def _grown_from(self, branch: Imported, line: list[str]) -> Known | None:
         """The longest session that holds a start of ``line`` (perhaps none of it: a crash) and nothing else."""
         found: list[tuple[int, Known]] = []
+        lasting = _lasting(branch.messages, line)
         for one in self._before:
-            gone = set(_stand_ins(one)) - self._of_source
-            start = [i for i in one.ids if i not in gone and (whole_id(i) == i or i in self._of_source)]
-            if one.id not in self._used and start == line[: len(start)] and self._is_pure(one):
+            start = [i for i in _lasting(one.messages, one.ids) if whole_id(i) == i or i in self._of_source]
+            if one.id not in self._used and start == lasting[: len(start)] and self._is_pure(one):
                 found.append((len(start), one))
         return max(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -199,5 +196,6 @@ class _Merge:
         return Outcome(made, own_title or title, change, len(line), len(line))
 
 
-def _stand_ins(known: Known) -> list[str]:
-    return [i for message, i in zip(known.messages, known.ids, strict=True) if is_stand_in(message)]
+def _lasting(said: Sequence[Message], line: Sequence[str]) -> list[str]:
+    """What the messages are known by that stay what they are, however much their source grows."""
+    return [one for message, one in zip(said, line, strict=True) if not may_go(message)]

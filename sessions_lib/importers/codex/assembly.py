@@ -243,7 +243,9 @@ class Assembly:
     def _append(self, message: Message) -> None:
         if "timestamp" not in message and self.now:
             message["timestamp"] = self.now
-        before = self.messages[-1]["id"] if self.messages else self._seed
+        # Where a count stands that no answer came for may turn out otherwise when the file has grown.
+        told = (one["id"] for one in reversed(self.messages) if one.get("source", {}).get("kind") != TOKENS_ONLY)
+        before = next(told, self._seed)
         said = [before, message["role"], *first_said(message)]
         made = "cx_" + hashlib.blake2b(json.dumps(said).encode("utf-8", "replace"), digest_size=12).hexdigest()
         while made in self._ids:
