@@ -26,7 +26,7 @@ import pandas as pd
 
 from sessions_lib import query, times
 from sessions_lib.query import Query
-from sessions_lib.store import records
+from sessions_lib.store import family, records
 from sessions_lib.store.numbers import BY_DAY, BY_NAME, COUNTS, MESSAGES, SESSIONS, TOKENS, TOOLS, Figures
 from sessions_lib.store.store import SessionCatalog
 
@@ -170,7 +170,8 @@ def families(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     once = {session: counts for session, _, _, _, *counts in rows}
     members: dict[str, list[str]] = {}
     for session in parents:
-        members.setdefault(_root(session, parents), []).append(session)
+        oldest = [one for one in family.line(session, parents) if one in parents][-1]
+        members.setdefault(oldest, []).append(session)
     columns = ("root", "title", "sessions", "turns", "total", "sent_again")
     made = []
     for root, kin in members.items():
@@ -228,14 +229,6 @@ def _names(catalog: SessionCatalog, split: str | None) -> dict[str, str]:
 
 def _first_two(row: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(row[:2])
-
-
-def _root(session: str, parents: dict[str, str | None]) -> str:
-    seen = {session}
-    while (parent := parents.get(session)) is not None and parent in parents and parent not in seen:
-        session = parent
-        seen.add(parent)
-    return session
 
 
 def _frame(

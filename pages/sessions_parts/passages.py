@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import tzinfo
+from itertools import pairwise
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text
+from sessions_lib.store import family
 from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.text import visible
 
@@ -55,11 +57,12 @@ def said_once(groups: dict[str, list[Hit]], lineage: dict[str, tuple[str, int]])
     session is gone, or passes no filter) stays.
     """
     there = {(hit.session, hit.message) for hits in groups.values() for hit in hits}
+    parents = {session: parent for session, (parent, _) in lineage.items()}
     again: Again = {}
     left: dict[str, list[Hit]] = {}
     for session, hits in groups.items():
         for hit in hits:
-            place = _original(hit, lineage, there)
+            place = _original(hit, family.line(session, parents), lineage, there)
             if place == (hit.session, hit.message):
                 left.setdefault(session, []).append(hit)
             else:
@@ -67,18 +70,14 @@ def said_once(groups: dict[str, list[Hit]], lineage: dict[str, tuple[str, int]])
     return left, again
 
 
-def _original(hit: Hit, lineage: dict[str, tuple[str, int]], there: set[Place]) -> Place:
+def _original(hit: Hit, line: Sequence[str], lineage: dict[str, tuple[str, int]], there: set[Place]) -> Place:
     """The place furthest up the line of parents that holds the same message and was found too."""
     best: Place = (hit.session, hit.message)
-    session, seen = hit.session, {hit.session}
-    while hit.message is not None and session in lineage:
-        parent, inherited = lineage[session]
-        if hit.message >= inherited or parent in seen:
+    for fork, parent in pairwise(line):
+        if hit.message is None or hit.message >= lineage[fork][1]:
             break
-        session = parent
-        seen.add(session)
-        if (session, hit.message) in there:
-            best = (session, hit.message)
+        if (parent, hit.message) in there:
+            best = (parent, hit.message)
     return best
 
 

@@ -100,7 +100,7 @@ def _figures(info: SessionInfo) -> None:
 
 
 def _family(info: SessionInfo, where: tzinfo) -> None:
-    family = found.family(info.id)
+    family = folder.manager().family(info.id)
     if info.parent and all(relative.id != info.parent for relative in family):
         st.caption(f"Forked {info.place} of {safe_label(info.parent)}, which is not in this folder any more.")
     if len(family) <= 1:

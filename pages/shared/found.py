@@ -16,7 +16,6 @@ from pages.shared.filters import Filters
 from pages.shared.known import catalog as catalog
 from pages.shared.known import once
 from sessions_lib.query import Query
-from sessions_lib.store.family import family_of
 from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.store.store import SessionCatalog
 
@@ -106,22 +105,6 @@ def lineage() -> dict[str, tuple[str, int]]:
 
 def _lineage(asked: SessionCatalog) -> dict[str, tuple[str, int]]:
     return asked.lineage()
-
-
-def family(session: str) -> list[SessionInfo]:
-    """The session with all its ancestors and everything forked from them, parents before children."""
-    parents = {child: parent for child, (parent, _) in lineage().items()}
-    children: dict[str, list[str]] = {}
-    for child, parent in parents.items():
-        children.setdefault(parent, []).append(child)
-    kin, waiting = {session}, [session]
-    while waiting:
-        one = waiting.pop()
-        near = [*children.get(one, []), *([parents[one]] if one in parents else [])]
-        waiting += [relative for relative in near if relative not in kin]
-        kin.update(near)
-    rows = infos(sorted(kin))
-    return family_of(rows, session) if session in rows else []
 
 
 def ids(chosen: Filters) -> Sequence[str]:

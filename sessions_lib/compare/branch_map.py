@@ -20,6 +20,7 @@ from sessions_lib.compare import metrics
 from sessions_lib.compare.metrics import Figure
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
+from sessions_lib.store import family
 
 MOST_LANES = 60
 _FULL = 36  # places across; a wider map has its uneventful stretches shortened
@@ -192,11 +193,9 @@ def _with_missing_parents(known: dict[str, Branch]) -> dict[str, Branch]:
 
 def _chosen(known: dict[str, Branch], keep: Collection[str], most: int) -> list[str]:
     chosen: dict[str, None] = {}
+    parents = {name: branch.parent for name, branch in known.items()}
     for one in [*(one for one in keep if one in known), *known]:
-        line = [one]
-        while (parent := known[line[-1]].parent) in known and parent not in line:
-            line.append(parent)
-        new = [ancestor for ancestor in line if ancestor not in chosen]
+        new = [ancestor for ancestor in family.line(one, parents) if ancestor not in chosen]
         if one in keep or len(chosen) + len(new) <= most:
             chosen.update(dict.fromkeys(new))
     return [one for one in known if one in chosen]
@@ -204,33 +203,16 @@ def _chosen(known: dict[str, Branch], keep: Collection[str], most: int) -> list[
 
 def _lane_order(known: dict[str, Branch], left: dict[str, tuple[str, int]]) -> list[tuple[str, int]]:
     """Every branch with its depth: a branch, then what left it, latest first."""
-    below: dict[str | None, list[str]] = {}
-    for name in known:
-        below.setdefault(left[name][0] if name in left else None, []).append(name)
-    order: list[tuple[str, int]] = []
-    waiting = [(name, 0) for name in reversed(below.get(None, []))]
-    while waiting:
-        name, depth = waiting.pop()
-        order.append((name, depth))
-        forks = sorted(below.get(name, []), key=lambda fork: left[fork][1])
-        waiting += [(fork, depth + 1) for fork in forks]
-    return order
+    latest_first = sorted(left, key=lambda fork: left[fork][1])[::-1]
+    return list(
+        family.tree((name for name in known if name not in left), [(fork, left[fork][0]) for fork in latest_first])
+    )
 
 
 def _without_rings(left: dict[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
     """``left`` without those that lead back to themselves (metadata edited by hand)."""
-
-    def is_ring(name: str) -> bool:
-        seen = {name}
-        at = name
-        while at in left:
-            at = left[at][0]
-            if at in seen:
-                return True
-            seen.add(at)
-        return False
-
-    return {name: host for name, host in left.items() if not is_ring(name)}
+    hosts = {name: host for name, (host, _) in left.items()}
+    return {name: host for name, host in left.items() if not family.ring(name, hosts)}
 
 
 def _leaves(one: Branch, known: dict[str, Branch]) -> tuple[str, int] | None:

@@ -27,6 +27,7 @@ from sessions_lib.export import markdown
 from sessions_lib.export.facts import Relative
 from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message
+from sessions_lib.store.family import tree
 from sessions_lib.text import visible
 
 if TYPE_CHECKING:
@@ -120,26 +121,15 @@ def _entry(number: int, turn: Sequence[Message]) -> str:
 
 
 def _tree(family: Sequence[Relative], here: str, links: Mapping[str, str]) -> str:
-    """The family as nested lists; a parent that is not among them starts a tree of its own. Safe from cycles."""
-    ids = {member.id for member in family}
-    children: dict[str | None, list[Relative]] = {}
-    for member in family:
-        children.setdefault(member.parent if member.parent in ids and member.parent != member.id else None, []).append(
-            member
-        )
-    pieces: list[str] = []
-    drawn: set[str] = set()
-    waiting: list[Relative | str] = ["</ul>", *reversed(children.get(None, []) or list(family[:1])), "<ul>"]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            pieces.append(item)
-        elif item.id not in drawn:
-            drawn.add(item.id)
-            below = children.get(item.id, [])
-            pieces.append(f"<li>{_relative(item, here, links)}")
-            waiting += ["</ul></li>", *reversed(below), "<ul>"] if below else ["</li>"]
-    return "".join(pieces)
+    """The family as nested lists; a parent that is not among them starts a tree of its own."""
+    members = {member.id: member for member in family}
+    lineage = [(one.id, one.parent) for one in family if one.parent is not None and one.parent in members]
+    pieces, above = [], -1
+    for session, depth in tree(members, lineage):
+        pieces.append("<ul>" if depth > above else "</li>" + "</ul></li>" * (above - depth))
+        pieces.append(f"<li>{_relative(members[session], here, links)}")
+        above = depth
+    return "".join([*pieces, "</li></ul>" * (above + 1)])
 
 
 def _relative(member: Relative, here: str, links: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.messages.content import Message
 from sessions_lib.query import parse
 from sessions_lib.store import records
-from sessions_lib.store.family import family_of
+from sessions_lib.store.family import family_of, kin
 from sessions_lib.store.records import Hit, Purgeable, SessionInfo, TrashEntry
 from sessions_lib.store.session import Session, fork
 from sessions_lib.store.store import SessionCatalog, SessionStore, open_store
@@ -162,7 +162,8 @@ class SessionManager:
 
     def family(self, session_id: str) -> Infos:
         """The session and all it shares an ancestor with, even one that is gone; parents before children."""
-        by_id = {info.id: info for info in self.list()}
+        lineage = {session: parent for session, (parent, _) in self.catalog.lineage().items()}
+        by_id = self.catalog.infos(kin(lineage, session_id))
         if session_id not in by_id:
             raise SessionNotFound(names.check_id(session_id))
         return family_of(by_id, session_id)

@@ -114,7 +114,7 @@ class PlainCatalog:
         listed = newest_first(rows)
         by_id = {row.id: row for row in listed}
         lineage = [(row.id, row.parent) for row in listed if row.parent in by_id]
-        placed = list(family.in_order(by_id, lineage))[offset : offset + limit]
+        placed = list(family.tree(by_id, lineage))[offset : offset + limit]
         return Page([by_id[session] for session, _ in placed], [depth for _, depth in placed], len(rows))
 
     def search(self, asked: Query, limit: int | None = None) -> Hits:

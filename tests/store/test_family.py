@@ -20,6 +20,32 @@ def test_relatives_of_a_ring_end():
     assert family.relatives({"a": "b", "b": "a", "c": "a"}, ["c"]) == ["a", "b", "c"]
 
 
+def test_a_line_of_parents_ends_at_one_that_is_gone_and_in_a_ring():
+    parents = {"a": None, "b": "a", "c": "gone", "d": "e", "e": "f", "f": "e", "0": "e"}
+
+    assert family.line("b", parents) == ["b", "a"]
+    assert family.line("c", parents) == ["c", "gone"]
+    assert family.line("d", parents) == ["d", "e", "f"]
+    assert family.ring("d", parents) == ["e", "f"]
+    assert family.ring("b", parents) == []
+    assert family.relatives(parents, ["d"]) == ["d", "e", "f", "0"]
+
+
+def test_a_tree_has_forks_under_their_parents_and_is_read_as_far_as_asked():
+    listed = iter(["d", "a", "b", "c", "never read"])
+    walk = family.tree(listed, [("d", "b"), ("b", "a")])
+
+    assert [next(walk) for _ in range(4)] == [("a", 0), ("b", 1), ("d", 2), ("c", 0)]
+    assert next(listed) == "never read"
+
+
+def test_kin_are_found_over_parents_that_are_gone():
+    lineage = {"b": "gone", "c": "gone", "d": "c", "x": "y"}
+
+    assert sorted(family.kin(lineage, "b")) == ["b", "c", "d", "gone"]
+    assert family.kin(lineage, "alone") == ["alone"]
+
+
 def info(name, parent=None, day=1):
     return SessionInfo(name, name, parent=parent, created=datetime(2026, 1, day, tzinfo=UTC))
 

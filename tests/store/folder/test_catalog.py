@@ -614,7 +614,7 @@ def test_a_page_by_family_puts_forks_under_their_parents(kin: Catalog) -> None:
 
 
 def test_parents_in_a_circle_end(tmp_path: Path) -> None:
-    order = list(family.in_order(["a", "b", "c"], [("a", "b"), ("b", "a"), ("c", "c")]))
+    order = list(family.tree(["a", "b", "c"], [("a", "b"), ("b", "a"), ("c", "c")]))
 
     assert sorted(session for session, _ in order) == ["a", "b", "c"]
 

@@ -552,7 +552,7 @@ def _family_page(db: sqlite3.Connection, clause: str, values: Sequence[Any], off
     here = {parent for (parent,) in db.execute(wanted, (*values, parents))}
     # Nearly all sessions are no family: the listing is walked only as far as the page reaches.
     listed = (session for (session,) in db.execute(f"SELECT s.id FROM sessions s WHERE {clause} {newest}", values))
-    ordered = family.in_order(listed, [pair for pair in lineage if pair[1] in here])
+    ordered = family.tree(listed, [pair for pair in lineage if pair[1] in here])
     shown = list(itertools.islice(ordered, offset, offset + limit))
     marks = ", ".join("?" * len(shown))
     rows = {row.id: row for row in _infos(db, f"WHERE s.id IN ({marks})", [session for session, _ in shown])}
