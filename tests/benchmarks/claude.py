@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sessions_lib import importers
-from sessions_lib.importers.claude import usage
+from sessions_lib.importers.claude import usage as claude_usage
+from sessions_lib.messages import usage
 from sessions_lib.store.manager import SessionManager
 from tests.benchmarks.harness import Row, race, setting
 from tests.benchmarks.imports import write
@@ -54,7 +55,7 @@ def totals(home: Path, source: Path, told: str) -> Row:
         return int(said["outputTokens"])
 
     def sum_up() -> None:
-        ours["output"] = usage.totals(source.iterdir()).output or 0
+        ours["output"] = usage.total(claude_usage.answers(source.iterdir())).output or 0
 
     assert (sum_up(), ours["output"])[1] == ccusage(), "the totals differ"
     raced = race({"ccusage": ccusage, "ours": sum_up}, min(3, setting.rounds))["ours"]

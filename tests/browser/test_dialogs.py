@@ -241,7 +241,7 @@ def test_what_would_be_replaced_is_shown_before_the_export(serve):
     opened(app, page, ".st-key-sessions_export_all")
     press(page, "Show what would be replaced")
 
-    expect(dialog(page).get_by_text("21 × ")).to_be_visible()
+    expect(dialog(page).get_by_text("(21x)")).to_be_visible()
     expect(dialog(page).get_by_role("button", name="Download 21 sessions as zip")).to_be_visible()
 
 

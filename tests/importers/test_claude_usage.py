@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ from tests.importers.files import claude, spent, text, write_lines
 from tests.importers.test_corpus import files
 
 
+def total(paths: Iterable[Path]) -> Totals:
+    return usage.total(claude_usage.answers(paths))
+
+
 def sums(found: Totals) -> tuple[int | None, ...]:
     return found.input, found.cached, found.output, found.total, found.reported
 
@@ -28,7 +33,7 @@ def test_the_sums_are_those_of_the_folder_after_an_import(tmp_path: Path, path: 
     manager = SessionManager(tmp_path / "sessions")
     list(importers.import_paths(manager, [path]))
 
-    assert sums(claude_usage.totals([path])) == sums(stats.figures(manager.catalog).tokens)
+    assert sums(total([path])) == sums(stats.figures(manager.catalog).tokens)
 
 
 def test_an_answer_counts_once_in_many_lines_and_files_with_what_it_reported_last(tmp_path: Path) -> None:
@@ -37,7 +42,7 @@ def test_an_answer_counts_once_in_many_lines_and_files_with_what_it_reported_las
     ended = claude("assistant", "b", "a", text("two"), id="m1", usage=spent(10, 7, read=90))
     other = claude("assistant", "c", "b", text("three"), id="m2", usage=spent(20, 5))
 
-    found = claude_usage.totals(
+    found = total(
         [
             write_lines(tmp_path / "one.jsonl", asked, begun, ended),
             write_lines(tmp_path / "two.jsonl", asked, ended, begun, other),
@@ -73,11 +78,7 @@ def test_what_an_advisor_spent_is_counted_under_its_own_model(tmp_path: Path) ->
         ("claude-sonnet-5", 21_293, 1),
         ("claude-opus-5", 15_780, 0),
     ]
-    assert (
-        sums(claude_usage.totals([path]))
-        == sums(stats.figures(manager.catalog).tokens)
-        == (35_802, 20_000, 1_271, 37_073, 1)
-    )
+    assert sums(total([path])) == sums(stats.figures(manager.catalog).tokens) == (35_802, 20_000, 1_271, 37_073, 1)
     found = claude_usage.by_model(claude_usage.answers([path]))
     assert {model: taken.total for model, taken in found.items()} == {
         "claude-sonnet-5": 21_293,
@@ -151,7 +152,7 @@ def test_zeros_in_a_later_line_of_an_answer_take_no_tokens_back(tmp_path: Path) 
 
     (found,), _ = importers.read(path)
 
-    assert sums(claude_usage.totals([path])) == (100, 90, 7, 107, 1)
+    assert sums(total([path])) == (100, 90, 7, 107, 1)
     assert sums(usage.total(found.messages)) == (100, 90, 7, 107, 1)
 
 
@@ -206,6 +207,6 @@ def test_damage_and_notices_cost_nothing_and_hide_nothing(tmp_path: Path) -> Non
     silent = claude("assistant", "q", "a", text("x"), id="m4")
     path = write_lines(tmp_path / "a.jsonl", "{torn", "[1]", '{"message": "a text"}', sound, notice, failed, silent)
 
-    found = claude_usage.totals([path, tmp_path / "gone.jsonl"])
+    found = total([path, tmp_path / "gone.jsonl"])
 
     assert (sums(found), found.answers) == ((3, 0, 4, 7, 1), 2)

@@ -51,11 +51,6 @@ _decoder = msgspec.json.Decoder(_Record)
 _BLOCK = 1 << 20
 
 
-def totals(paths: Iterable[Path]) -> usage.Totals:
-    """The sums over the answers of models in the JSONL files ``paths``; a file that cannot be read has none."""
-    return usage.total(answers(paths))
-
-
 def by_model(answered: Iterable[Message]) -> dict[str, usage.Usage]:
     """What each model took in the ``answers`` of some files, the most tokens first; an advisor's are its own."""
     taken: dict[str, list[usage.Counts]] = {}
