@@ -204,3 +204,95 @@ def test_an_agent_waits_for_no_page_and_no_table(tmp_path: Path) -> None:
     program = "from sessions_lib import Agent; Agent(session_id='a')"
 
     assert loaded_by(program, tmp_path) & {"streamlit", "pandas", "numpy"} == set()
+
+
+# --- the wall around where sessions are kept --------------------------------------------------------------------------
+
+# What only some places may import, by the beginning of what is imported.
+BORDERS = {
+    "sqlite3": ("sessions_lib/store/folder/", "sessions_lib/importers/", "sessions_lib/adapters/"),
+    "fcntl": ("sessions_lib/store/folder/",),
+    "psycopg": ("sessions_lib/store/postgres/",),
+    "sessions_lib.store.folder": (
+        "sessions_lib/store/folder/",
+        "sessions_lib/store/store.py",  # picks the store of a place
+        "sessions_lib/store/documents.py",  # reads a file of messages that a person names
+    ),
+    "streamlit": ("app.py", "pages/"),
+    "pandas": ("sessions_lib/stats.py", "pages/"),
+}
+# Whose files end like ours: the store of folders, and those who read other tools' or a person's own files.
+ENDINGS = (".jsonl", ".meta.json")
+KNOW_ENDINGS = (
+    "sessions_lib/store/folder/",
+    "sessions_lib/importers/",
+    "sessions_lib/cli/bring.py",
+    "sessions_lib/demo/",
+)
+# The file of a session and the folder of a store are for the seeds, and for a person's own tools.
+HIDDEN = {("session", "path"), ("found", "path"), ("manager", "folder"), ("store", "folder")}
+
+
+def trespasses(name: str, source: str) -> list[str]:
+    """What the file ``name`` knows and should not: imports, endings of files, paths of sessions."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        for target in _imported(node):
+            for border, places in BORDERS.items():
+                if (target + ".").startswith(border + ".") and not name.startswith(places):
+                    found.append(f"{name}:{node.lineno}: imports {target}")
+        if isinstance(node, ast.Constant) and node.value in ENDINGS and not name.startswith(KNOW_ENDINGS):
+            found.append(f"{name}:{node.lineno}: knows {node.value}")
+        if isinstance(node, ast.Attribute) and not name.startswith("sessions_lib/store/"):
+            owner = node.value
+            owned = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
+            if (owned.lstrip("_"), node.attr) in HIDDEN:
+                found.append(f"{name}:{node.lineno}: asks for {owned}.{node.attr}")
+    return found
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def test_nobody_looks_over_the_wall_of_the_store() -> None:
+    files = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py")), *modules()]
+
+    found = [
+        trespass
+        for path in files
+        for trespass in trespasses(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("pages/stats.py", "import sqlite3"),
+        ("sessions_lib/stats.py", "import sqlite3"),
+        ("sessions_lib/agent/runs.py", "import fcntl"),
+        ("sessions_lib/store/session.py", "from sessions_lib.store.folder import jsonl"),
+        ("pages/shared/found.py", "from sessions_lib.store.folder.index.catalog import Catalog"),
+        ("sessions_lib/cli/look.py", "def f():\n    from sessions_lib.store import folder"),
+        ("sessions_lib/store/folder/store.py", "import psycopg"),
+        ("sessions_lib/cli/look.py", "import streamlit as st"),
+        ("sessions_lib/cli/numbers.py", "import pandas as pd"),
+        ("sessions_lib/export/export.py", "name = session_id + '.jsonl'"),
+        ("pages/chat.py", "size = session.path.stat()"),
+        ("pages/chat.py", "self._manager.folder"),
+    ],
+)
+def test_each_border_is_seen_when_it_is_crossed(name: str, source: str) -> None:
+    assert len(trespasses(name, source)) == 1
+
+
+def test_no_folder_is_too_full_to_be_seen_through() -> None:
+    folders = {path.parent for path in [*modules(), *(ROOT / "pages").rglob("*.py")]}
+
+    assert {folder.name: count for folder in folders if (count := len(list(folder.glob("*.py")))) > 20} == {}
