@@ -13,6 +13,7 @@ from typing import Any
 
 from sessions_lib import times
 from sessions_lib.errors import SessionError
+from sessions_lib.store import records
 from sessions_lib.store.manager import SessionManager
 
 WON, LOST = "won", "lost"
@@ -52,7 +53,7 @@ def take_back(manager: SessionManager, session_ids: Iterable[str]) -> None:
 
 def of(meta: dict[str, Any]) -> dict[str, Any] | None:
     """The verdict in a session's metadata, or ``None`` if there is none that we understand."""
-    verdict = meta.get("verdict")
-    if isinstance(verdict, str) and verdict in (WON, LOST):
-        return {"verdict": verdict}
-    return verdict if isinstance(verdict, dict) and verdict.get("verdict") in (WON, LOST) else None
+    name, given = records.verdict(meta), meta.get("verdict")
+    if name not in (WON, LOST):
+        return None
+    return {**(given if isinstance(given, dict) else {}), "verdict": name}
