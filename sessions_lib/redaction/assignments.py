@@ -48,8 +48,9 @@ _OPEN_KEY = re.compile(
 _SIGN = re.compile(
     r"[\"'`\]*)]{0,4}(?:[ \t](?:for|of|on|to|in|at)[ \t][\w.@/-]{1,60}(?=:))?"
     r"(?:[ \t]{0,3}:[ \t]{0,2}[\w.|?]{1,40}(?:\[\w{1,20}\])?(?=[ \t]{0,3}=[ \t]{0,3}[\"'`]))?"  # a type
-    r"(?P<sign>[ \t]{0,8}(?::=|={1,3}>?|->|:)[ \t]{0,8}|>|,[ \t]{0,3}(?=[\"'`])"
+    r"(?P<sign>[ \t]{0,8}(?:[:?]=|={1,3}>?|->|:)[ \t]{0,8}|>|,[ \t]{0,3}(?=[\"'`])"
     r"|[ \t]{1,3}(?:is|was|ist|lautet)[ \t]{1,3}|[ \t]{0,40}\|[ \t]{0,3}|[ \t]{1,3})[*_]{0,2}[ \t]{0,2}"
+    r"(?:[|>][+-]?(?:[ \t]{0,3}\r?\n)?[ \t]{1,40})?"  # a block of YAML, also on one line, as a title
     r"(?:[bru]{0,2}(?P<quote>\"\"\"|'{3}|[\"'`])(?P<quoted>(?:(?!(?P=quote))[^\r\n\\]|\\.|(?P=quote){2}){1,4096})(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;&<>\\|]{1,1024}))",
     re.IGNORECASE,
@@ -60,14 +61,17 @@ _PAIR = re.compile(  # {"name": "DB_PASS", "value": "geheim"}; key="ApiKey" valu
     r"(?:\"(?P<a>[^\"\r\n]{1,1024})\"|'(?P<b>[^'\r\n]{1,1024})'|(?P<c>[^\s\"',;<>{}\[\]]{1,1024}))",
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"(?:(?:^|[\s\"'=(\[`])--?[\w-]*|(?:^|\n)[ \t]*(?:ENV|setenv|setx)[ \t]+\w*)\Z")
+_OPTION = re.compile(
+    r"(?:(?:^|[\s\"'=(\[`])--?[\w-]*|(?:^|\n)[ \t]*(?:ENV|setenv)[ \t]+\w*"
+    r"|\b(?:setx|set[ \t]+-[a-zA-Z]{1,3}|config(?:ure)?[ \t]+set|git[ \t]+config(?:[ \t]+--\w+)?)[ \t]+[\w./:-]*)\Z"
+)
 _IN_TABLE = re.compile(r"\|[ \t*`]{0,3}[\w .-]{0,40}\Z")
 _TAG = re.compile(r"<[\w:.-]*\Z")
 _IN_TAG = re.compile(r"[^<>\r\n]{1,1024}(?=</)")
 _CALLED = re.compile(r"\([ \t]{0,3}[\"'`][\w.-]*\Z")
 _LINE_BEFORE = re.compile(r"[\s>|+*#\"'\d:→-]*(?:(?:export|set|const|let|var|env)[ \t]+)?[\w.-]*\Z", re.IGNORECASE)
 _ENV_BEFORE = re.compile(r"[ \t]*(?:(?:export|set|ENV|ARG|-e|--env)[ \t]+)?[\w.]*\Z")
-_LINE_AFTER = re.compile(r"[\"'`,;]{0,2}[ \t]*(?:#|//|\r|\n|\Z)")
+_LINE_AFTER = re.compile(r"[\"'`,;}\]]{0,4}[ \t]*(?:#|//|\r|\n|\Z)")
 
 _VARIABLE = re.compile(r"[\[<]|\$[A-Za-z_{(\[]|\{|%[A-Za-z_(]|@\{|\.{2,}|/\*|//|&[a-z]+;")
 _CALL = re.compile(r"[A-Za-z_][\w.]*[\[(]")
@@ -252,6 +256,8 @@ def _is_quoted_secret(value: str, kind: Kind, sign: str, before: str) -> bool:
         return False  # a message about one
     if sign in ("is", "was", "ist", "lautet"):
         return len(value) >= 4 and any(map(str.isdigit, value))
+    if sign == "," and _OPTION.search(before):  # ["--password", "geheim"]
+        return len(value) >= 3 and value[0] != "-" and not has_blank and not _NAME_ITSELF.match(value)
     if sign == ",":
         return _CALLED.search(before) is not None and len(value) >= 6 and not value.isalpha() and not has_blank
     if (not sign and not _OPTION.search(before)) or (sign == "|" and not _IN_TABLE.search(before)):
@@ -298,7 +304,8 @@ def _is_spaced_secret(text: str, name: re.Match[str], value: str, end: int, kind
         return len(value) >= 3 and (is_line or sign == ":")
     if kind == "pass":
         return len(value) >= 3 and (is_line or is_joined)
-    return is_line and len(value) >= 6 and (sign == ":" or name.group().isupper())
+    is_variable = is_joined and name.group().isupper()  # SESSION_SECRET
+    return len(value) >= 6 and ((is_line and (sign == ":" or name.group().isupper())) or (is_variable and sign == ":"))
 
 
 def _looks_random(value: str) -> bool:

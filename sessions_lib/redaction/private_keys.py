@@ -21,12 +21,14 @@ _BARE = re.compile(
     r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{3}IBA(?:AK[BC]|DANBgkqhkiG9w0B)|MIGHAgEAMBMGByqGSM49AgEG|MHcCAQEEI"
     r"|MC4CAQAwBQYDK2Vw|b3BlbnNzaC1rZXktdjE)(?=[A-Za-z0-9+/]{16})"
 )
+# PuTTY has its public part in front, which ends as a body does.
+_GOES_ON = re.compile(r"[^\r\n\w]{0,20}[\r\n]{1,2}[^\r\n]{0,20}?(?:Private-Lines|Key-Derivation|Argon2-\w{1,16}):")
 # A line of a body, behind what an editor, a diff, a quotation or a program puts around it.
 _LINE = re.compile(
     r"(?:[\r\n]{1,2}[ \t>|]{0,12}[\w./-]{1,80}[:-]\d{1,6}[:-])?"  # grep
     r"(?:[ \t>|+*#/:→│┃\d.,;\"'`()\[\]-]|[\r\n]){0,40}"
-    r"(?:(?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation|Argon2-\w{1,16})"
-    r":[^\r\n]{0,200}"
+    r"(?:(?P<head>(?:Proc-Type|DEK-Info|Comment|Version|Encryption|Public-Lines|Private-Lines|Key-Derivation"
+    r"|Argon2-\w{1,16}):[^\r\n]{0,200})"
     r"|(?P<whole>[A-Za-z0-9+/]{16,512}={0,3})"
     r"|[A-Za-z0-9+/]{1,63}={0,3}(?=[ \t\"'`,;)+]{0,8}(?:[\r\n]|\Z)))"
 )
@@ -74,8 +76,9 @@ def _body_end(text: str, start: int) -> int:
     """Where the lines of a body that begin at ``start`` end; ``start`` if there are none."""
     end, limit, was_whole = start, min(len(text), start + _MOST), False
     while (line := _LINE.match(text, end, limit)) is not None and line.end() > end:
-        if line["whole"] is None and was_whole:  # the last line
+        is_short = line["whole"] is None and line["head"] is None
+        if is_short and was_whole and not _GOES_ON.match(text, line.end()):  # the last line
             return line.end()
-        was_whole = was_whole or line["whole"] is not None
+        was_whole = line["head"] is None and (was_whole or not is_short)
         end = line.end()
     return end

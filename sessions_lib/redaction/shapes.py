@@ -17,6 +17,8 @@ _QUOTED = (
     r"|(?P<secret_3>(?![$\[<-])[^\s\"'`<>\\|;&]{1,255}))"
 )
 _ON = r"\b[^\r\n]{0,300}?[ \t]"  # further on in a command line
+# Between words of one file, on one line or on two, behind what an editor or a quotation puts before a line.
+_GAP = r"(?:[ \t]{1,8}|[ \t]{0,8}[\r\n]{1,4}(?:[ \t]{0,24}(?:\d{1,6}[ \t]{0,2}[→:|\t]|[>|+#*-]))?[ \t]{0,8})"
 _NO_LOGIN = r"(?!(?:with|using|via|by|and|or|the|a|an|your|to|is|in)\b)\S{1,255}"
 
 # What it is | what must be in the text, in lower case | its pattern: what the groups named "secret…" (without any: the
@@ -34,6 +36,17 @@ SHAPES: tuple[Row, ...] = (
         r"\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2(?:id?|d)|scrypt|pbkdf2(?:-sha\d{1,3})?|bcrypt(?:-sha\d{1,3})?)\$"
         r"[\w./$=,+-]{20,255}",
     ),
+    (
+        "private key",  # PuTTY's, on one line, as a title
+        ("private-lines",),
+        r"private-lines:[ \t]{0,3}\d{1,4}[ \t]{1,8}"
+        r"(?P<secret>[A-Za-z0-9+/]{8,512}={0,3}(?:[ \t]{1,8}[A-Za-z0-9+/]{16,512}={0,3}){0,80})",
+    ),
+    (
+        "private key",  # a JSON web key: "d" is its private part, "k" the whole of a symmetric one
+        ('"kty"',),
+        r"(?<=[{,\s])\"(?:d|p|q|dp|dq|qi|k)\"[ \t]{0,3}:[ \t\r\n]{0,3}\"(?P<secret>[\w-]{20,4096})\"",
+    ),
     # --- headers
     (
         "authorization",
@@ -43,7 +56,8 @@ SHAPES: tuple[Row, ...] = (
         r"(?P<secret>[^\s\"'`<>\[\]$,;{}][^\s\"'`<>,;]{3,4095})"
         r"|(?:Digest|AWS4-HMAC-SHA256|OAuth|Hawk|SharedKey|SharedAccessSignature)[ \t]{1,3}"
         r"(?P<secret_2>[^\r\n\[]{6,2048})"
-        r"|(?P<secret_3>(?=[^\s\"'`<>,;]{0,255}[0-9])[^\s\"'`<>\[\]$,;{}(]{8,4096}))",
+        r"|(?P<secret_3>(?=[^\s\"'`<>,;]{0,255}[0-9])[^\s\"'`<>\[\]$,;{}(]{8,4096})"
+        r"|[A-Za-z][\w-]{1,24}[ \t]{1,3}(?P<secret_4>(?=[^\s\"'`<>,;]{0,255}[0-9])[^\s\"'`<>\[\]$,;{}(]{16,4096}))",
     ),
     (
         "authorization",
@@ -53,8 +67,15 @@ SHAPES: tuple[Row, ...] = (
     (
         "cookie",
         ("cookie",),
-        r"(?<![\w-])(?:set-)?cookie[\"']?[ \t]{0,3}(?::[ \t]{0,3}[\"'`]?|=[ \t]{0,3}[\"'`])"
-        r"(?P<secret>[\w!#$%&*+.^|~-]{1,128}(?==)(?:=\"[^\"\r\n]{0,1024}\"|=\\\"|[^\r\n\"'`<>]){2,4096})",
+        r"(?<![\w-])(?:set-)?cookie2?[\"']?[ \t]{0,3}(?::[ \t]{0,3}[\"'`]?|=[ \t]{0,3}[\"'`])"
+        r"(?P<secret>[\w!#$%&*+.^|~-]{1,128}(?==)(?:=\"[^\"\r\n]{0,1024}\"|=\\\"|[^\r\n\"'`<>]){2,4096}"
+        r"|(?=[\w.%~+/-]{0,255}[0-9])[\w.%~+/-]{16,4096})"
+        r"|document\.cookie[ \t]{0,3}=[ \t]{0,3}[\"'`](?P<secret_2>[\w.-]{1,128}=[^\r\n\"'`<>$]{1,4096})",
+    ),
+    (
+        "cookie",
+        ("\ttrue\t", "\tfalse\t"),  # a file of cookies
+        r"\t(?:TRUE|FALSE)\t/[^\s]{0,200}\t(?:TRUE|FALSE)\t[0-9]{1,12}\t[^\s]{1,128}\t(?P<secret>[^\s\[]{1,4096})",
     ),
     (
         "token",
@@ -66,9 +87,9 @@ SHAPES: tuple[Row, ...] = (
     (
         "password",
         ("machine", "login"),  # .netrc
-        rf"(?:\bmachine[ \t\r\n]{{1,8}}\S{{1,255}}|\bdefault(?=[ \t\r\n]{{1,8}}(?:login|account)\b)"
-        rf"|(?m:^)[ \t]{{0,8}}login[ \t]{{1,8}}{_NO_LOGIN})[ \t\r\n]{{1,8}}"
-        r"(?:(?:login|account)[ \t\r\n]{1,8}\S{1,255}[ \t\r\n]{1,8}){0,2}"
+        rf"(?:\bmachine{_GAP}\S{{1,255}}|\bdefault(?={_GAP}(?:login|account)\b)"
+        rf"|(?m:^)[ \t]{{0,8}}login[ \t]{{1,8}}{_NO_LOGIN}){_GAP}"
+        rf"(?:(?:login|account){_GAP}\S{{1,255}}{_GAP}){{0,2}}"
         r"password[ \t\r\n]{1,8}(?P<secret>[^\s\[$<]\S{0,255})",
     ),
     (
@@ -87,6 +108,25 @@ SHAPES: tuple[Row, ...] = (
         "password",
         ("type=",),  # a field of a form
         r"<input\b(?=[^<>]{0,400}\btype=[\"']?password\b)[^<>]{0,400}?\bvalue=[\"'](?P<secret>[^\"'<>\[$][^\"'<>]{0,255})",
+    ),
+    (
+        "password",
+        ("chpasswd", "passwd --stdin"),
+        r"\becho[ \t]{1,3}(?:-\w{1,3}[ \t]{1,3})?[\"']?(?:[\w.-]{1,64}:)?"
+        r"(?P<secret>[^\s\"'|\[$:-][^\"'|\r\n:]{0,120}?)[\"']?"
+        r"[ \t]{0,3}\|[ \t]{0,3}(?:sudo[ \t]{1,3})?(?:chpasswd|passwd[ \t]{1,3}--stdin)"
+        r"|\bchpasswd[ \t]{0,3}<<<[ \t]{0,3}[\"']?[\w.-]{1,64}:(?P<secret_2>[^\s\"'\[$][^\s\"']{0,120})",
+    ),
+    (
+        "password",
+        ("sqlplus", "sqlldr", "expdp", "impdp"),
+        r"\b(?:sqlplus|sqlldr|expdp|impdp)\b[^\r\n]{0,80}?[ \t][\"']?[\w$#]{1,64}"
+        r"/(?P<secret>[^\s/@\"'\[$&<][^\s@\"']{0,128})@",
+    ),
+    (
+        "password",
+        ("freerdp",),
+        r"\b\w{0,3}freerdp\w?\b[^\r\n]{0,300}?[ \t]/p:[\"']?(?P<secret>[^\s\"'\[$<][^\s\"']{0,128})",
     ),
     # --- people
     (
@@ -125,13 +165,13 @@ COMMANDS: tuple[Row, ...] = (
     (
         "password",
         ("curl", "wget", "http ", "https ", "xh "),
-        rf"\b(?:curl|wget|xh|https?)(?=[ \t]){_ON}(?:-u|--user|--proxy-user|-a|--auth)[ \t=]{{0,3}}[\"']?"
+        rf"\b(?:curl|wget|xh|https?)(?=[ \t]){_ON}(?:-[a-z]{{0,6}}u|--user|--proxy-user|-a|--auth)[ \t=]{{0,3}}[\"']?"
         r"[^\s:\"'=-][^\s:\"']{0,128}:(?P<secret>(?!//)[^\s\"'\[$<][^\s\"']{0,255})",
     ),
     (
         "password",
         ("mysql", "mariadb", "sshpass", "7z", "rar ", "xtrabackup"),
-        rf"\b(?:mysql\w{{0,10}}|mariadb[\w-]{{0,12}}|xtrabackup|sshpass|7z|rar|unrar){_ON}(?-i:-p)(?![0-9]{{2,5}}\b){_QUOTED}",
+        rf"\b(?:mysql\w{{0,10}}|mariadb[\w-]{{0,12}}|xtrabackup|sshpass|7z|rar|unrar){_ON}(?-i:-p)(?![0-9]{{2,5}}:){_QUOTED}",
     ),
     (
         "password",
@@ -144,6 +184,20 @@ COMMANDS: tuple[Row, ...] = (
         ("ssh-keygen", "openssl", "secret set"),
         rf"\b(?:ssh-keygen{_ON}(?-i:-[NP])|openssl{_ON}(?-i:-k)|secret[ \t]set{_ON}(?:-b|--body))"
         rf"[ \t=]{{1,3}}{_QUOTED}",
+    ),
+    ("password", ("sqlcmd", "bcp ", "osql"), rf"\b(?:sqlcmd|osql|bcp){_ON}(?-i:-P)[ \t]{{0,3}}{_QUOTED}"),
+    ("password", ("rdesktop",), rf"\brdesktop{_ON}-p[ \t]{{0,3}}{_QUOTED}"),
+    (
+        "password",
+        ("smb", "rpcclient", "winexe"),
+        rf"\b(?:smb\w{{1,12}}|rpcclient|winexe){_ON}(?:-U|--user)[ \t=]{{0,3}}[\"']?[^\s%\"']{{1,64}}%"
+        r"(?P<secret>[^\s\"'\[$<][^\s\"']{0,128})",
+    ),
+    (
+        "password",
+        ("htpasswd",),
+        r"\bhtpasswd[ \t]{1,3}(?:-(?=\w{0,6}b)(?=\w{0,6}n)\w{2,7}|-(?=\w{0,6}b)\w{1,7}[ \t]{1,3}\S{1,200})"
+        rf"[ \t]{{1,3}}\S{{1,64}}[ \t]{{1,3}}{_QUOTED}",
     ),
     ("password", ("pass:",), r"-pass(?:in|out)?[ \t]{1,3}[\"']?pass:(?P<secret>[^\s\"'\[$]{1,255})"),  # openssl
     (

@@ -33,6 +33,8 @@ TOKENS: tuple[tuple[str, str, str], ...] = (
     ("Google key", "AIza", r"[\w-]{35,64}"),
     ("Google key", "GOCSPX-", r"[\w-]{20,64}"),
     ("Google key", "ya29.", r"[\w-]{20,512}"),
+    ("Google key", "1//0", DIGIT + r"[\w-]{38,255}"),  # to ask for new ones with
+    ("GitLab token", "GR1348941", r"[\w-]{20,64}"),
     ("Slack token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxe.xox xoxo- xoxp- xoxr- xoxs- xapp-", r"[\w%-]{10,255}"),
     ("Stripe key", "sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_ sk_org_", r"[A-Za-z0-9]{10,255}"),
     ("webhook", "whsec_", r"[A-Za-z0-9+/]{10,255}={0,2}"),
@@ -105,6 +107,13 @@ TOKENS: tuple[tuple[str, str, str], ...] = (
     ("API key", "API-", r"(?=[A-Z]{0,30}[0-9])[A-Z0-9]{25,32}(?![\w-])"),  # Octopus
     ("API key", "sha256~", r"[\w-]{43}"),  # OpenShift
     ("API key", "sk.eyJ", r"[\w-]{20,255}\.[\w-]{10,64}"),  # Mapbox
+    ("API key", "phx_ phs_ rpa_ mdb_sa_sk_ cfut_ cfat_ cfk_ p8e-", DIGIT + r"[\w-]{20,255}"),  # PostHog, RunPod …
+    ("API key", "sdk- mob- api-", r"[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}(?![\w-])"),  # LaunchDarkly
+    ("API key", "pk_", r"[0-9]{5,12}_[A-Z0-9]{32}(?!\w)"),  # ClickUp
+    ("API key", "pat.", r"[\w-]{22}\.[a-f0-9]{24}\.\w{20}"),  # Harness
+    ("API key", "A3-", r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})-(?:[A-Z0-9]{5}-?){3}"),  # 1Password
+    ("private key", "xprv yprv zprv tprv", r"[1-9A-HJ-NP-Za-km-z]{100,115}"),  # of a wallet
+    ("JSON web token", "eyJ", r"[\w-]{8,4096}\.[\w-]{0,2048}\.[\w-]{8,64}\.[\w-]{1,8192}\.[\w-]{16,128}"),
     ("JSON web token", "eyJ", r"[\w-]{8,4096}\.eyJ[\w-]{8,8192}(?:\.[\w-]{0,2048})?"),
 )
 _SHARED = 3

@@ -48,10 +48,12 @@ class _Walk:
 
     def value(self, value: Any, key: str = "") -> Any:
         if isinstance(value, str):
+            if key and self._is_secret(key, value):
+                return self._secret(value)
             known = self._kept(key, value) if self._kept is not None and key else None
             return self.text(value, key) if known is None else known
         if isinstance(value, list | tuple):
-            return [self.value(item, key) for item in value]
+            return [self.value(item, _option(before) or key) for before, item in zip(("", *value), value, strict=False)]
         if isinstance(value, Mapping):
             return self._object(value)
         if key and isinstance(value, int) and not isinstance(value, bool) and self._is_secret_number(key):
@@ -60,6 +62,7 @@ class _Walk:
 
     def _object(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         named = _named(value) if "value" in value else ""
+        is_web_key = "kty" in value
         result: dict[Any, Any] = {}
         for name, inner in value.items():
             is_known = not isinstance(name, str) or (not self._patterns and _is_harmless(name))
@@ -67,7 +70,8 @@ class _Walk:
             while new_name in result:
                 new_name = f"{new_name}+"
             key = named if name == "value" and named else name if isinstance(name, str) else ""
-            result[new_name] = self.value(inner, key)
+            is_private = is_web_key and _is_private_part(key, inner)
+            result[new_name] = self._secret(inner) if is_private else self.value(inner, key)
         return result
 
     def text(self, text: str, key: str = "") -> str:
@@ -128,17 +132,19 @@ class _Walk:
             json.loads(text)
         except (ValueError, RecursionError):
             return None
-        pieces, end, above, named = [], 0, [], ""
+        pieces, end, above, named, option = [], 0, [], "", ""
+        has_web_key = '"kty"' in text
         for match in _PIECE.finditer(text):
             if match[3]:
                 above.append((key, named))
-                key, named = (key if match[3] == "[" else ""), ""
+                key, named, option = (key if match[3] == "[" else ""), "", ""
                 continue
             if match[4]:
-                key, named = above.pop()
+                (key, named), option = above.pop(), ""
                 continue
             if match[2]:
                 key = said = _said(match[1])
+                option = ""
                 new = self._plain(said)
             elif match[5]:
                 said = new = match[5]
@@ -146,7 +152,10 @@ class _Walk:
                     new = self._secret(said)
             else:
                 said = _said(match[1])
-                new = self.value(said, named if key == "value" and named else key)
+                is_private = has_web_key and _is_private_part(key, said)
+                under = named if key == "value" and named else option or key
+                new = self._secret(said) if is_private else self.value(said, under)
+                option = _option(said)
                 named = said if key in _NAMES else named
             if new != said:
                 pieces += [text[end : match.start()], json.dumps(new, ensure_ascii=False), match[2] or ""]
@@ -157,6 +166,17 @@ class _Walk:
 def _named(value: Mapping[Any, Any]) -> str:
     """What an object calls the ``value`` it holds: ``{"name": "DB_PASS", "value": "…"}``."""
     return next((value[one] for one in _NAMES if isinstance(value.get(one), str)), "")
+
+
+def _is_private_part(key: str, value: Any) -> bool:
+    """True for what a JSON web key (with ``kty``) keeps private: its own number, its primes, a symmetric key."""
+    return key in ("d", "p", "q", "dp", "dq", "qi", "k") and isinstance(value, str) and len(value) >= 20
+
+
+def _option(value: Any) -> str:
+    """What the value behind it in a list is called: of ``["--password", "geheim"]``; ``""`` if it is no option."""
+    is_option = isinstance(value, str) and value[:1] == "-" and len(value) < _SHORT and _secret_name(value.lstrip("-"))
+    return value.lstrip("-") if is_option else ""
 
 
 def _said(literal: str) -> str:

@@ -48,6 +48,7 @@ LETTERS = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0"
         ("password: hunter2!", "password: [secret]"),
         ('{"client_secret": "abcdefgh"}', '{"client_secret": "[secret]"}'),
         ('{\\"password\\": \\"hunter2\\"}', '{\\"password\\": \\"[secret]\\"}'),
+        ("mysql -u root -p4821 shop", "mysql -u root -p[password] shop"),
         ("AccountKey=Zm9vYmFyYmF6cXV4;End", "AccountKey=[secret];End"),
         ("ask ana.b+x@mail.example.org.", "ask [e-mail address]."),
         ("é: josé@exemplo.pt", "é: [e-mail address]"),
@@ -132,6 +133,16 @@ MESSAGES: list[dict[str, Any]] = [
     },
     {"role": "tool", "tool_call_id": "c1", "name": "login", "content": "ok for ana@example.org"},
 ]
+
+
+def test_a_secret_of_the_metadata_that_could_be_an_id_is_none() -> None:
+    meta = {"x": {"password": "geheim", "argv": ["--token", "abcdef12"]}, "clientSecret": "geheim", "parent": "a-1"}
+
+    assert redact.redact_meta(meta) == {
+        "x": {"password": "[secret]", "argv": ["--token", "[secret]"]},
+        "clientSecret": "[secret]",
+        "parent": "a-1",
+    }
 
 
 def test_every_text_of_a_message_is_redacted_and_ids_are_not() -> None:
