@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,9 @@ def in_chat_menu(app, page, turn, entry):
 def tick(app, page, *rows):
     """Click the boxes of these rows; the table is a canvas."""
     box = page.locator('[data-testid="stDataFrameResizable"] canvas').first.bounding_box()
-    for row in rows:
+    for count, row in enumerate(rows, 1):
         page.mouse.click(box["x"] + 16, box["y"] + 34 + 33 * row + 16)
+        expect(page.get_by_text(re.compile(rf"^{count} of \d+ sessions? selected"))).to_be_visible()
         app.settle(page)
 
 
