@@ -16,6 +16,7 @@ import click
 from sessions_lib.cli import options
 
 COMMANDS = {
+    "open": "app.open_app",
     "list": "look.list_sessions",
     "show": "look.show",
     "chat": "chat.chat",

@@ -5,19 +5,11 @@ Does not make them: ``sessions_lib.demo`` does.
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import tempfile
-from pathlib import Path
 
 import click
 
-from sessions_lib.cli import options, printing
-from sessions_lib.errors import SessionError
-
-APP = Path(__file__).resolve().parents[2] / "app.py"
+from sessions_lib.cli import app, options, printing
 
 
 @click.command("demo")
@@ -54,22 +46,7 @@ def _open() -> None:
     """Serve the app on a fresh folder with the demo until it is stopped; the folder is gone then."""
     from sessions_lib import demo as made
 
-    if not APP.is_file():
-        raise SessionError(
-            "The app is not installed beside the library. Clone the repository, and in it: pip install -e ."
-        )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="forkbook-demo-") as place:
         made.load(options.manager(place))
         printing.talk(f"The demo is in {place} until this ends (Ctrl-C). Your own sessions stay out of it.")
-        command = [sys.executable, "-m", "streamlit", "run", str(APP)]
-        if sys.stdout.isatty():
-            command += ["--server.headless", "false"]  # opens the browser
-        app = subprocess.Popen(command, cwd=APP.parent, env={**os.environ, "SESSIONS_DIR": place})
-        try:
-            app.wait()
-        except KeyboardInterrupt:
-            printing.talk("Stopped.")
-        finally:
-            app.terminate()
-            app.wait()
+        app.serve(place)

@@ -7,9 +7,7 @@ import json
 import os
 import pty
 import re
-import socket
 import subprocess
-import time
 import urllib.request
 from pathlib import Path
 from urllib.parse import unquote
@@ -258,24 +256,15 @@ def test_a_list_shows_what_each_session_spent_itself(terminal: Terminal) -> None
 def test_the_demo_opens_the_app_on_a_folder_of_its_own_that_goes_with_it(terminal: Terminal) -> None:
     terminal.session("mine")
     before = terminal.files()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     app = subprocess.Popen(
         terminal.command("forkbook", "demo", "--open"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env=terminal.env(STREAMLIT_SERVER_PORT=str(port), TMPDIR=str(terminal.home)), text=True,
+        env=terminal.env(TMPDIR=str(terminal.home)), text=True,
     )  # fmt: skip
+    assert app.stdout is not None
     try:
-        answer = ""
-        for _ in range(600):
-            with (
-                contextlib.suppress(OSError),
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as page,
-            ):
-                answer = page.read().decode()
-                break
-            assert app.poll() is None, app.stdout and app.stdout.read()
-            time.sleep(0.2)
+        address = next((line.strip() for line in app.stdout if line.startswith("http://localhost:")), "")
+        with urllib.request.urlopen(f"{address.replace('localhost', '127.0.0.1')}_stcore/health", timeout=60) as page:
+            answer = page.read().decode()
         (place,) = terminal.home.glob("forkbook-demo-*")
 
         assert answer == "ok"
