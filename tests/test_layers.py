@@ -21,7 +21,7 @@ ROWS = [
     ["messages", "query", "redaction"],
     ["store"],
     ["agent", "compare", "stats", "importers"],
-    ["export"],
+    ["export", "adapters"],
     ["demo"],
     ["cli"],
 ]
@@ -226,6 +226,7 @@ ENDINGS = (".jsonl", ".meta.json")
 KNOW_ENDINGS = (
     "sessions_lib/store/folder/",
     "sessions_lib/importers/",
+    "sessions_lib/adapters/claude_agent.py",  # lays out what it mirrors as Claude Code does
     "sessions_lib/cli/bring.py",
     "sessions_lib/demo/",
 )

@@ -16,6 +16,7 @@ _ASK = "sessions_purge_ask"
 _KINDS = {
     "deleted": "deleted",
     "merged": "original of a merge",
+    "popped": "before a program took its end away",
     "repaired": "original of a repair",
     "metadata": "damaged metadata",
     "unfinished": "deleted or restored by half: restore ends it",

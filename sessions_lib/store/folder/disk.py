@@ -227,10 +227,14 @@ def sync_all(folder: Path, paths: Iterable[Path]) -> None:
     # Imported here: most programs never write many files at once, and these modules take 10 ms to load.
     from concurrent.futures import ThreadPoolExecutor
 
+    paths = list(paths)
     try:
         # Waits that overlap share one commit of the file system's journal.
         with ThreadPoolExecutor(SYNCED_AT_ONCE) as pool:
-            list(pool.map(_sync_path, paths))
+            try:
+                list(pool.map(_sync_path, paths))
+            except RuntimeError:  # the program is ending, and starts no thread any more
+                list(map(_sync_path, paths))
         sync_folder(folder)
     except OSError as error:
         raise _refused(folder, error) from error

@@ -25,7 +25,7 @@ from sessions_lib.store.folder import disk, jsonl, metadata
 from sessions_lib.store.records import UNFINISHED, Contents, Revision, TrashEntry
 
 FOLDER = ".trash"
-KINDS = ("deleted", "merged", "repaired", "metadata", UNFINISHED)
+KINDS = ("deleted", "merged", "popped", "repaired", "metadata", UNFINISHED)
 _NAME = re.compile(r"(\d{8}T\d{9}Z)(?:\.\d+)?~([a-z]+)~(.+)\Z")
 
 

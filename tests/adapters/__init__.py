@@ -1,0 +1,1 @@
+"""Adapters, each proved by the other side's own tests."""
