@@ -97,6 +97,7 @@ class MemoryStore:
         self.catalog = PlainCatalog(self._read_all)
         self._sessions: dict[str, _Kept] = {}
         self._trash: dict[TrashEntry, _Kept] = {}
+        self._trials: dict[str, bytes] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._mutex = threading.RLock()
         self._changes = itertools.count(1)
@@ -273,6 +274,22 @@ class MemoryStore:
         entry = TrashEntry(name, session_id, kind, now, _metadata(kept).title, size)
         self._trash[entry] = kept
         return entry
+
+    def trials(self) -> list[str]:
+        """The names of all trials, sorted."""
+        return sorted(self._trials)
+
+    def trial(self, name: str) -> dict[str, Any] | None:
+        """The trial ``name``, ``None`` if there is none."""
+        kept = self._trials.get(names.check_id(name))
+        return None if kept is None else encoding.decode(kept)
+
+    def put_trial(self, name: str, values: Mapping[str, Any] | None) -> None:
+        """Keep ``values`` as the trial ``name``; ``None`` takes it away."""
+        if values is None:
+            self._trials.pop(names.check_id(name), None)
+        else:
+            self._trials[names.check_id(name)] = encoding.encode(values)
 
     def delete(self, session_id: str, hold: Hold) -> TrashEntry:
         """Move the session to the trash."""

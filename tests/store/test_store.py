@@ -209,6 +209,24 @@ def test_what_is_deleted_comes_back_and_what_is_purged_does_not(manager: Session
         manager.restore("tides")
 
 
+def test_a_trial_is_kept_whole_beside_the_sessions(manager: SessionManager) -> None:
+    store = manager.store
+    manager.create(session_id="tides")
+    store.put_trial("short", {"repeats": 10, "prompt": "Tide?\u2028"})
+    store.put_trial("short", {"repeats": 20, "prompt": "Tide?\u2028"})
+    store.put_trial("a", {})
+
+    assert store.trials() == ["a", "short"]
+    assert store.trial("short") == {"repeats": 20, "prompt": "Tide?\u2028"}
+    assert store.trial("none") is None
+    assert [info.id for info in manager.list()] == ["tides"]
+    store.put_trial("a", None)
+    store.put_trial("a", None)
+    assert store.trials() == ["short"]
+    with pytest.raises(SessionError):
+        store.trial("../up")
+
+
 def test_a_session_that_was_deleted_while_open_takes_no_message(manager: SessionManager) -> None:
     session = tides(manager)
     manager.delete("tides")

@@ -57,6 +57,7 @@ from sessions_lib.text import display_title
 if TYPE_CHECKING:
     from sessions_lib.store.store import Change, Hold
 
+TRIAL = ".trial.json"
 META_WAIT_S = 20.0  # nobody holds this lock for longer than a write, but many may want it at once
 
 _shared: weakref.WeakValueDictionary[str, FolderStore] = weakref.WeakValueDictionary()
@@ -279,6 +280,37 @@ class FolderStore:
         return Forked(child, point.left_out)
 
     # ------------------------------------------------------------ trash
+
+    # ------------------------------------------------------------ trials
+
+    def _trial_path(self, name: str) -> Path:
+        return self.folder / (names.check_id(name) + TRIAL)
+
+    def trials(self) -> list[str]:
+        """The names of all trials, sorted."""
+        return sorted(path.name.removesuffix(TRIAL) for path in self.folder.glob(f"*{TRIAL}"))
+
+    def trial(self, name: str) -> dict[str, Any] | None:
+        """The trial ``name``, ``None`` if there is none; ``StorageError`` if its file cannot be read."""
+        path = self._trial_path(name)
+        try:
+            values = encoding.decode(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise StorageError(path, f"cannot be read ({error})", "Mend it, or move it away.") from error
+        if not isinstance(values, dict):
+            raise StorageError(path, "holds no trial", "Mend it, or move it away.")
+        return values
+
+    def put_trial(self, name: str, values: Mapping[str, Any] | None) -> None:
+        """Write the file of the trial ``name``, whole or not at all; ``None`` removes it."""
+        path = self._trial_path(name)
+        if values is None:
+            path.unlink(missing_ok=True)
+            return
+        make_folder(self.folder)
+        disk.replace(path, encoding.encode(values))
 
     def delete(self, session_id: str, hold: Hold) -> TrashEntry:
         """Move both files to the trash."""
