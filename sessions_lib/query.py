@@ -11,8 +11,9 @@ One meaning for the library, the command line and the pages:
   and a year. Several roles: any of them.
 * ``tag:python`` ``-tag:draft`` ``untagged:`` ``model:gpt-5`` ``tool:buy`` ``is:fork`` ``-is:fork`` ``has:error``
   ``has:damage`` ``verdict:better`` are about the **session**. A name is a whole name unless it ends in ``*``; names
-  with blanks go in quotes: ``tag:"night shift"``. Several tags or tools: all of them; several models or verdicts: any
-  of them.
+  with blanks go in quotes: ``tag:"night shift"``. ``cost:>1`` and ``cost:<=0.5`` are dollars that were spent in the
+  session itself; where they are not known, it is in neither. Several tags, tools or costs: all of them; several models
+  or verdicts: any of them.
 * What is no filter is a word: ``http://x``, ``after:lunch``; ``Query.notes`` then says so. A blank query finds nothing.
 
 Words are looked for in what was said, in reasoning, tool names, arguments and results (``content.searchable``), and in
@@ -23,6 +24,7 @@ Does not read files.
 
 from __future__ import annotations
 
+import operator
 import re
 import unicodedata
 from calendar import monthrange
@@ -46,6 +48,8 @@ _CLAIMS = {
     "has:damage": "has_damage",
     "is:untagged": "untagged",
 }
+COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_COST = re.compile(r"(>=|<=|>|<)\$?(\d{1,9}(?:\.\d{1,6})?)")
 _END = datetime.max.replace(tzinfo=UTC)
 _SPACES = re.compile(r"\s+")
 # Vowel signs and voicing marks make another letter; what has one of these classes is no accent.
@@ -72,6 +76,7 @@ class Query:
     models: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
+    cost: tuple[tuple[str, float], ...] = ()
     is_fork: bool = False
     not_fork: bool = False
     has_error: bool = False
@@ -90,7 +95,7 @@ class Query:
 
     @property
     def asks_about_sessions(self) -> bool:
-        """True if the session has to pass: tags, models, tools, verdicts, fork, error, damage."""
+        """True if the session has to pass: tags, models, tools, verdicts, cost, fork, error, damage."""
         return bool(
             self.tags
             or self.not_tags
@@ -99,6 +104,7 @@ class Query:
             or self.models
             or self.tools
             or self.verdicts
+            or self.cost
             or self.is_fork
             or self.not_fork
             or self.has_error
@@ -117,18 +123,18 @@ def parse(text: str, zone: tzinfo | None = None) -> Query:
     >>> parse('Tide "low water" tag:Sea').words, parse('Tide "low water" tag:Sea').phrases
     (('tide',), ('low water',))
     """
-    found: dict[str, Any] = {"words": [], "phrases": [], **{name: [] for name in _NAMED.values()}}
+    found: dict[str, Any] = {"words": [], "phrases": [], "cost": [], **{name: [] for name in _NAMED.values()}}
     notes: list[str] = []
     for token, key, value, quoted in _tokens(clean(text)):
         if key and _take_filter(found, key, value, zone):
             continue
-        if key in (*_NAMED, *_DAYS, "is", "has"):
+        if key in (*_NAMED, *_DAYS, "is", "has", "cost"):
             notes.append(f"{token} is no filter that is known, so it is looked for as text.")
         if quoted and not key:
             found["phrases"].append(" ".join(fold(value).split()))
         else:
             found["words"].append(fold(_without_star(token)))
-    for name in ("words", "phrases", *_NAMED.values()):
+    for name in ("words", "phrases", "cost", *_NAMED.values()):
         found[name] = tuple(dict.fromkeys(filter(None, found[name])))
     return Query(text=text, notes=tuple(notes), **found)
 
@@ -181,6 +187,9 @@ def _take_filter(found: dict[str, Any], key: str, value: str, zone: tzinfo | Non
         return True
     if key in _NAMED and value.strip():
         found[_NAMED[key]].append(fold_name(value))
+        return True
+    if key == "cost" and (bound := _COST.fullmatch(value)):
+        found["cost"].append((bound[1], float(bound[2])))
         return True
     days = _period(value, zone) if key in _DAYS else None
     if days is None:

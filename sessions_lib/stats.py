@@ -7,7 +7,10 @@ of messages written in its sessions, on it, by it; ``own_…`` and whole columns
 Tokens have one meaning for all providers (``usage``): ``input`` is everything sent with the ``cached`` part inside it,
 ``output`` everything generated with ``reasoning`` inside it, ``total`` their sum. They are ``Int64``: ``<NA>`` is
 unknown, never 0. ``reported`` of ``answers`` say how many answers reported usage. The dict as reported stays in the
-file. Times are UTC; days are those of ``zone`` (default: this machine's). Durations are milliseconds.
+file. Money is ``cost`` (Float64: US dollars, ``<NA>`` where nothing was priced), and beside it the tokens that have
+none: ``unpriced`` (of models without a price) and ``unmetered`` (of local servers and the demo), int64.
+
+Times are UTC; days are those of ``zone`` (default: this machine's). Durations are milliseconds.
 
 Every function takes a ``Query`` (``query.parse``): its words and session filters choose sessions, its days choose
 messages. A blank query is the whole folder.
@@ -24,10 +27,10 @@ from typing import Any
 
 import pandas as pd
 
-from sessions_lib import query, times
+from sessions_lib import prices, query, times
 from sessions_lib.query import Query
 from sessions_lib.store import family, records
-from sessions_lib.store.numbers import BY_DAY, BY_NAME, COUNTS, MESSAGES, SESSIONS, TOKENS, TOOLS, Figures
+from sessions_lib.store.numbers import BY_DAY, BY_NAME, COUNTS, MESSAGES, MONEY, SESSIONS, TOKENS, TOOLS, Figures
 from sessions_lib.store.store import SessionCatalog
 
 ALL = Query()
@@ -70,23 +73,24 @@ def sessions(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     ``id``, ``title``, ``parent`` (string), ``tags``, ``models`` (lists of str); ``created``, ``last_active``
     (datetime, UTC); ``messages``, ``turns``, ``inherited``, ``tool_calls``, ``errors``, ``damaged``, ``unanswered``,
     ``size_bytes`` (int64); ``input`` … ``total`` of the whole file and ``own_input`` … ``own_total`` of what was
-    written in it (Int64); ``reported``, ``answers``, ``own_reported``, ``own_answers`` (int64). Never sum the
-    whole-file columns over sessions: forks repeat their start.
+    written in it (Int64); ``reported``, ``answers``, ``own_reported``, ``own_answers`` (int64); money of the whole file
+    and ``own_…``. Never sum the whole-file columns over sessions: forks repeat their start.
     """
     counts = SESSIONS[SESSIONS.index("messages") : SESSIONS.index("input")]
     answers = ("reported", "answers", "own_reported", "own_answers")
     tokens = (*TOKENS, *(f"own_{name}" for name in TOKENS))
     texts = ("id", "title", "parent")
+    money = (*MONEY, *(f"own_{name}" for name in MONEY))
     frame = _frame(catalog.numbers.sessions(asked), SESSIONS, whole=counts + answers, maybe=tokens, texts=texts)
-    return frame[[*texts, "tags", "models", "created", "last_active", *counts, *tokens, *answers]]
+    return frame[[*texts, "tags", "models", "created", "last_active", *counts, *tokens, *answers, *money]]
 
 
 def messages(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a message, each once, oldest first; messages without a time have that of their session.
 
     ``session``, ``role``, ``model`` (string, ``<NA>`` where not known); ``number`` (index in its session, int64);
-    ``time`` (datetime, UTC); ``input`` … ``total``, ``duration_ms``, ``first_token_ms`` (Int64); ``tool_calls`` (made
-    by it), ``error`` (1 for a failed tool's result) (int64).
+    ``time`` (datetime, UTC); ``input`` … ``total``, ``duration_ms``, ``first_token_ms`` (Int64); money; ``tool_calls``
+    (made by it), ``error`` (1 for a failed tool's result) (int64).
     """
     return _frame(
         catalog.numbers.messages(asked),
@@ -118,8 +122,8 @@ def by_day(
     """A row a day with messages, oldest first; ``split`` by ``"tag"`` or ``"model"`` gives a row a day and name.
 
     ``day`` (datetime.date in ``zone``), ``name`` if split; ``sessions`` (active that day), ``messages``, ``turns``,
-    ``answers``, ``reported``, ``tool_calls``, ``tool_results``, ``errors`` (int64); ``input`` … ``total`` (Int64). A
-    session with two tags stands under both: do not sum over tags.
+    ``answers``, ``reported``, ``tool_calls``, ``tool_results``, ``errors`` (int64); ``input`` … ``total`` (Int64);
+    money. A session with two tags stands under both: do not sum over tags.
     """
 
     names = _names(catalog, split)
@@ -133,7 +137,7 @@ def by_tag(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a tag (and one for sessions without any), most sessions first.
 
     ``tag`` (string); ``sessions``, ``forks``, ``wins`` (sessions that won by verdict), ``messages``, ``turns``, …
-    (int64); ``input`` … ``total`` (Int64). A session with two tags stands under both: do not sum over tags.
+    (int64); ``input`` … ``total`` (Int64); money. A session with two tags stands under both: do not sum over tags.
     """
     return _by_name(catalog, asked, "tag")
 
@@ -145,6 +149,14 @@ def by_model(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     that only took part in the answers of another (an advisor) has its tokens here, and no answers.
     """
     return _by_name(catalog, asked, "model")
+
+
+def by_tool(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
+    """A row a tool, most tokens first: the answers that called it. Columns as in ``by_tag``, with ``tool``.
+
+    An answer that called two tools stands under both: do not sum over tools.
+    """
+    return _by_name(catalog, asked, "tool")
 
 
 def _by_name(catalog: SessionCatalog, asked: Query, split: str) -> pd.DataFrame:
@@ -160,7 +172,8 @@ def families(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     """A row a family (a session and everything forked from it), most tokens first; each message once.
 
     ``root`` (the id of the oldest ancestor that is there), ``title`` (its title) (string); ``sessions`` (int64),
-    ``turns`` (int64), ``total`` and ``sent_again`` (tokens of copies, beside ``total``) (Int64).
+    ``turns`` (int64), ``total`` and ``sent_again`` (tokens of copies, beside ``total``) (Int64); money of each
+    message once.
     """
 
     rows = catalog.numbers.by_session(asked)
@@ -172,7 +185,7 @@ def families(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
     for session in parents:
         oldest = [one for one in family.line(session, parents) if one in parents][-1]
         members.setdefault(oldest, []).append(session)
-    columns = ("root", "title", "sessions", "turns", "total", "sent_again")
+    columns = ("root", "title", "sessions", "turns", "total", "sent_again", *MONEY)
     made = []
     for root, kin in members.items():
         turns = sum(once[one][0] for one in kin)
@@ -181,7 +194,9 @@ def families(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
         answers = sum(once[one][2] for one in kin)  # without any, nothing was spent: known, and 0
         total = sum(totals) if totals or not answers else None
         again = sum(files) - (total or 0) if files and not (asked.since or asked.until) else None
-        made.append((root, titles[root], len(kin), turns, total, again))
+        money = prices.add(prices.Spent(*once[one][3:]) for one in kin)
+        spent = (money.cost, money.unpriced, money.unmetered)
+        made.append((root, titles[root], len(kin), turns, total, again, *spent))
     frame = _frame(made, columns, whole=("sessions", "turns"), maybe=("total", "sent_again"), texts=("root", "title"))
     return frame.sort_values(["total", "root"], ascending=[False, True], na_position="last", ignore_index=True)
 
@@ -191,15 +206,19 @@ def context(catalog: SessionCatalog, session: str) -> pd.DataFrame:
 
     ``turn`` (from 1), ``message`` (the prompt's index) (int64); ``time`` (datetime, UTC); ``inherited`` (bool);
     ``answers`` (int64); ``context`` (input of the turn's last answer: how long the conversation is by now), ``input``,
-    ``output``, ``total`` (spent in the turn), ``so_far`` (``total`` of all turns up to here) (Int64).
+    ``output``, ``total`` (spent in the turn), ``so_far`` (``total`` of all turns up to here) (Int64); its money.
     """
 
     turns: list[list[Any]] = []
     prompts = 0
+    parts: list[list[prices.Spent]] = []
     for number, role, time, own, length, *tokens in catalog.numbers.context(session):
+        *tokens, cost, unpriced, unmetered = tokens
         prompts += role == "user"
         if not turns or (role == "user" and prompts > 1):
             turns.append([len(turns) + 1, number, time, not own, 0, None, None, None, None, None])
+            parts.append([])
+        parts[-1].append(prices.Spent(cost, unpriced, unmetered))
         if role == "assistant":
             turn = turns[-1]
             turn[4] += 1
@@ -211,7 +230,11 @@ def context(catalog: SessionCatalog, session: str) -> pd.DataFrame:
     for turn in turns:
         spent = turn[8] if turn[4] else 0
         so_far = turn[9] = so_far if spent is None else (so_far or 0) + spent
-    columns = ("turn", "message", "time", "inherited", "answers", "context", "input", "output", "total", "so_far")
+    for turn, costs in zip(turns, parts, strict=True):
+        money = prices.add(costs)
+        turn += [money.cost, money.unpriced, money.unmetered]
+    tokens_of_turn = ("context", "input", "output", "total", "so_far")
+    columns = ("turn", "message", "time", "inherited", "answers", *tokens_of_turn, *MONEY)
     maybe = ("context", "input", "output", "total", "so_far")
     frame = _frame(turns, columns, whole=("turn", "message", "answers"), maybe=maybe)
     return frame.astype({"inherited": bool})
@@ -249,6 +272,10 @@ def _frame(
             made[name] = pd.array(column, dtype="int64")
         elif name in maybe:
             made[name] = pd.array(column, dtype="Int64")
+        elif name.removeprefix("own_") == "cost":
+            made[name] = pd.array(column, dtype="Float64")
+        elif name.removeprefix("own_") in MONEY:
+            made[name] = pd.array(column, dtype="int64")
         elif name in texts:
             made[name] = pd.array(column, dtype="string")
         else:
@@ -256,6 +283,6 @@ def _frame(
     for prefix in ("", "own_"):  # where there was no answer, nothing was spent: known, and 0 (see ``usage.Totals``)
         if prefix + "answers" in made:
             nothing = (made[prefix + "answers"] == 0) & pd.isna(made[prefix + "total"])
-            for name in filter(made.__contains__, (prefix + token for token in TOKENS)):
+            for name in filter(made.__contains__, (prefix + token for token in (*TOKENS, "cost"))):
                 made[name][pd.isna(made[name]) & nothing] = 0
     return pd.DataFrame(made, columns=list(columns))

@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "sessions_lib"
 ROWS = [
     ["errors", "names", "times", "text", "unseen"],
-    ["messages", "query", "redaction"],
+    ["messages", "query", "redaction", "own_prices"],
+    ["price_table", "prices"],
     ["store"],
     ["agent", "compare", "stats", "importers"],
     ["export", "adapters"],
@@ -32,6 +33,7 @@ ONLY_IN = {
     "httpx2": ("agent",),
     "pandas": ("stats",),
     "numpy": ("stats",),
+    "genai_prices": ("price_table",),
     "orjson": (),  # msgspec is the one JSON library
     "pages": (),
     "app": (),
@@ -178,7 +180,7 @@ def loaded_by(program: str, folder: Path) -> set[str]:
     return set(done.stderr.rpartition("loaded ")[2].split())
 
 
-HEAVY = {"streamlit", "pandas", "numpy", "openai", "httpx2", "markdown_it"}
+HEAVY = {"genai_prices", "streamlit", "pandas", "numpy", "openai", "httpx2", "markdown_it"}
 
 
 def test_listing_waits_for_no_heavy_package(tmp_path: Path) -> None:

@@ -329,6 +329,8 @@ def test_the_documented_types(chain: Catalog) -> None:
         **dict.fromkeys(("input", "cached", "output", "reasoning", "total"), "Int64"),
         **dict.fromkeys(("own_input", "own_cached", "own_output", "own_reasoning", "own_total"), "Int64"),
         **dict.fromkeys(("reported", "answers", "own_reported", "own_answers"), "int64"),
+        **dict.fromkeys(("cost", "own_cost"), "Float64"),
+        **dict.fromkeys(("unpriced", "unmetered", "own_unpriced", "own_unmetered"), "int64"),
     }
     assert frame["tags"].tolist() == [["sea"]] * 4
 

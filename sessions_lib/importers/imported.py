@@ -162,7 +162,8 @@ def _anthropic(reported: dict[str, Any]) -> dict[str, Any] | None:
         return None
     if not 0 <= min(sent, written, read, output) <= max(sent, written, read, output) < 10**15:
         return None
-    if reported.get("iterations"):
+    searched = reported.get("server_tool_use")
+    if reported.get("iterations") or (isinstance(searched, dict) and searched.get("web_search_requests")):
         return None
     sent += written + read
     details = {"cached_tokens": read, "cache_write_tokens": written}
@@ -213,7 +214,7 @@ def _calls(reported: dict[str, Any], advisor: str) -> list[Any]:
         if one.get("type", "message") != "message":
             calls.append({"model": advisor if one.get("type") == "advisor_message" else "", **one})
         elif is_split:
-            calls.append({"service_tier": reported.get("service_tier"), **one, "model": ""})
+            calls.append({**{key: reported.get(key) for key in ("service_tier", "speed")}, **one, "model": ""})
     return calls
 
 

@@ -20,6 +20,10 @@ from sessions_lib.messages import usage
 from sessions_lib.messages.usage import MODEL_CALLS, SUMS, Counts, Usage
 
 _USUAL_TIERS = ("standard", "default", "auto")
+_USUAL = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}) | {
+    "completion_tokens_details"
+}
+_READ = frozenset({"cached_tokens", "audio_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +32,7 @@ class ModelCall:
 
     ``model`` is ``""`` where nobody said which. ``written`` are those tokens of the input that went into the cache,
     ``written_1h`` those of them that stay there for an hour; ``tier`` is the provider's name for an unusual service
-    tier (``batch``, ``priority``), else ``""``.
+    tier (``batch``, ``priority``, ``fast``), else ``""``; ``searches`` are of the web.
     """
 
     model: str
@@ -36,6 +40,7 @@ class ModelCall:
     written: int | None = None
     written_1h: int | None = None
     tier: str = ""
+    searches: int | None = None
 
 
 def by_model(reported: Any, model: str) -> list[tuple[str, Counts]]:
@@ -78,6 +83,14 @@ def last(message: Mapping[str, Any]) -> Usage | None:
 
 
 def _call(model: str, reported: Mapping[str, Any], known: Counts) -> ModelCall:
+    return ModelCall(model, Usage(*known), *_extras(reported))
+
+
+def _extras(reported: Mapping[str, Any]) -> tuple[int | None, int | None, str, int | None]:
+    """What a price depends on beside the tokens: written, written for an hour, tier, searches."""
+    details = reported.get("prompt_tokens_details")
+    if reported.keys() <= _USUAL and (details is None or (type(details) is dict and details.keys() <= _READ)):
+        return None, None, "", None  # most dicts
     spelled = usage.spelled(reported)
     written = usage.first_of(
         spelled,
@@ -89,7 +102,8 @@ def _call(model: str, reported: Mapping[str, Any], known: Counts) -> ModelCall:
     hour = usage.first_of(
         spelled, "prompt_tokens_details.cache_write_1h_tokens", "cache_creation.ephemeral_1h_input_tokens"
     )
-    return ModelCall(model, Usage(*known), written, hour, unusual_tier(reported))
+    searches = usage.first_of(spelled, "web_searches", "server_tool_use.web_search_requests")
+    return written, hour, unusual_tier(reported), searches
 
 
 def as_usage(called: Sequence[ModelCall]) -> dict[str, Any] | None:
@@ -102,7 +116,8 @@ def as_usage(called: Sequence[ModelCall]) -> dict[str, Any] | None:
     whole = [call.tokens for call in called]
     sums = Usage(*(usage.add(*(getattr(tokens, name) for tokens in whole)) for name in SUMS))
     written, hour = usage.add(*(call.written for call in called)), usage.add(*(call.written_1h for call in called))
-    return {**_reported(ModelCall("", sums, written, hour)), MODEL_CALLS: made}
+    searches = usage.add(*(call.searches for call in called))
+    return {**_reported(ModelCall("", sums, written, hour, searches=searches)), MODEL_CALLS: made}
 
 
 def _reported(call: ModelCall) -> dict[str, Any]:
@@ -120,12 +135,15 @@ def _reported(call: ModelCall) -> dict[str, Any]:
         "prompt_tokens_details": {name: count for name, count in details.items() if count is not None} or None,
         "completion_tokens_details": None if tokens.reasoning is None else {"reasoning_tokens": tokens.reasoning},
         "service_tier": call.tier or None,
+        "web_searches": call.searches or None,
         "model": call.model or None,
     }
     return {name: value for name, value in made.items() if value is not None}
 
 
 def unusual_tier(reported: Mapping[str, Any]) -> str:
-    """The service tier that ``reported`` names, ``""`` for the usual one."""
-    tier = reported.get("service_tier")
-    return tier if isinstance(tier, str) and tier not in _USUAL_TIERS else ""
+    """The service tier, or the speed, that ``reported`` names, ``""`` for the usual one."""
+    for named in (reported.get("service_tier"), reported.get("speed")):
+        if isinstance(named, str) and named and named not in _USUAL_TIERS:
+            return named
+    return ""

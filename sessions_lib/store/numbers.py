@@ -15,26 +15,31 @@ from datetime import tzinfo
 from typing import Any, Protocol
 
 from sessions_lib.messages import usage
+from sessions_lib.prices import NOTHING, Spent
 from sessions_lib.query import Query
 
 COUNTS = ("messages", "turns", "answers", "reported", "tool_calls", "tool_results", "errors")
 TOKENS = usage.SUMS
+MONEY = ("cost", "unpriced", "unmetered")  # as in ``prices.Spent``: dollars, and tokens that have none
+NO_MONEY: tuple[None, int, int] = (None, 0, 0)
 SESSIONS = (
     *("id", "title", "parent", "tags", "models", "created", "last_active", "messages", "turns", "inherited"),
     *("tool_calls", "errors", "damaged", "unanswered", "size_bytes"),
     *TOKENS,
     *(f"own_{name}" for name in TOKENS),
     *("reported", "answers", "own_reported", "own_answers"),
+    *MONEY,
+    *(f"own_{name}" for name in MONEY),
 )
 MESSAGES = (
-    *("session", "number", "role", "model", "time", *TOKENS),
+    *("session", "number", "role", "model", "time", *TOKENS, *MONEY),
     *("tool_calls", "error", "duration_ms", "first_token_ms"),
 )
 TOOLS = ("tool", "calls", "failures", "unanswered", "sessions", "duration_ms", "timed")
-BY_DAY = ("day", "name", "sessions", *COUNTS, *TOKENS)
-BY_NAME = ("name", "sessions", "forks", "wins", *COUNTS, *TOKENS)
-BY_SESSION = ("id", "parent", "title", "in_file", "turns", "total", "answers")
-CONTEXT = ("number", "role", "time", "is_own", "context", "input", "output", "total")
+BY_DAY = ("day", "name", "sessions", *COUNTS, *TOKENS, *MONEY)
+BY_NAME = ("name", "sessions", "forks", "wins", *COUNTS, *TOKENS, *MONEY)
+BY_SESSION = ("id", "parent", "title", "in_file", "turns", "total", "answers", *MONEY)
+CONTEXT = ("number", "role", "time", "is_own", "context", "input", "output", "total", *MONEY)
 Rows = list[tuple[Any, ...]]
 
 
@@ -43,7 +48,8 @@ class Figures:
     """The figures of a range, each message once.
 
     ``sessions`` have a message in the range, ``forks`` are those of them that are forks. ``sent_again`` are tokens of
-    copies: beside ``tokens``, never part of them. ``first_token_ms`` is the median over answers that recorded it.
+    copies, ``money_again`` their money: beside ``tokens`` and ``money``, never part of them. ``first_token_ms`` is the
+    median over answers that recorded it.
     """
 
     sessions: int
@@ -56,6 +62,8 @@ class Figures:
     tool_results: int
     errors: int
     first_token_ms: float | None
+    money: Spent = NOTHING
+    money_again: Spent = NOTHING
 
     @property
     def error_rate(self) -> float | None:
@@ -82,7 +90,11 @@ class Numbers(Protocol):
         """Oldest first; ``day`` is an ordinal in ``zone``, ``name`` a model or a ``tag_key`` (``""``: none)."""
 
     def by_name(self, asked: Query, split: str) -> Rows:
-        """In no order, split by ``model`` (what it answered and spent) or ``tag``."""
+        """In no order, split by ``model`` (what it answered and spent), ``tag``, or ``tool`` (the answers that
+        called it).
+
+        An answer that called two tools stands under both.
+        """
 
     def by_session(self, asked: Query) -> Rows:
         """In no order; ``in_file`` are the tokens of all messages, what follows is of those that count here."""

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sessions_lib import messages, query, text
+from sessions_lib import messages, prices, query, text
 from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.messages import tool_calls as calls
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store.records import (
     DamagedLine,
@@ -93,6 +94,30 @@ def _models(message: Mapping[str, Any]) -> list[str]:
     return list(filter(None, (own, *(name for name, _ in model_calls.by_model(message.get("usage"), own)))))
 
 
+def money(session: Scanned, first: int = 0) -> Spent:
+    """What the messages of ``session`` from number ``first`` on cost, copies too."""
+    settings = prices.settings_of(session.info.meta)
+    return prices.spent(
+        (call, session.times[number] or session.info.last_active, prices.host_of(message, settings))
+        for number, message in enumerate(session.messages)
+        if number >= first
+        for call in model_calls.of(message)
+    )
+
+
+def own_cost(session: Scanned) -> float | None:
+    """The dollars that were spent in the session itself: 0 where nothing was answered, ``None`` if unknown."""
+    return money(session, session.info.inherited).cost if session.info.own_tokens.answers else 0.0
+
+
+def costs_pass(asked: Query, session: Scanned) -> bool:
+    """True if what was spent in the session itself is within the bounds asked for; an unknown cost is in none."""
+    if not asked.cost:
+        return True
+    own = own_cost(session)
+    return own is not None and all(query.COMPARISONS[sign](own, bound) for sign, bound in asked.cost)
+
+
 def passes(asked: Query, row: SessionInfo) -> bool:
     """True if the session passes the part of the query that is about sessions."""
     if (asked.is_fork and row.parent is None) or (asked.not_fork and row.parent is not None):
@@ -119,7 +144,7 @@ def title_text(row: SessionInfo) -> str:
 def hits_in(asked: Query, session: Scanned) -> Iterator[Hit]:
     """What ``asked`` finds in one session, in no order that counts."""
     row = session.info
-    if not passes(asked, row):
+    if not passes(asked, row) or not costs_pass(asked, session):
         return
     if (hit := title_hit(asked, row, session.times)) is not None:
         yield hit
@@ -169,5 +194,5 @@ def is_found(asked: Query, session: Scanned) -> bool:
     if asked.is_blank:
         return True
     if asked.asks_about_messages and not asked.needles and not asked.roles:
-        return passes(asked, session.info) and is_active(asked, session)
+        return passes(asked, session.info) and costs_pass(asked, session) and is_active(asked, session)
     return next(hits_in(asked, session), None) is not None

@@ -13,9 +13,10 @@ from datetime import date, tzinfo
 from typing import Any
 
 from sessions_lib import query
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store import family
-from sessions_lib.store.plain import Scanned, hits_in, is_active, is_found
+from sessions_lib.store.plain import Scanned, hits_in, is_active, is_found, money, own_cost
 from sessions_lib.store.plain_numbers import PlainNumbers
 from sessions_lib.store.records import Hit, Page, SessionInfo, hits_newest_first, newest_first, tag_counts, tag_key
 
@@ -26,26 +27,28 @@ Names = list[str]
 Progress = Callable[[int, int], None]
 
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_KEYS: dict[str, Callable[[SessionInfo], Any]] = {
-    "last_active": lambda row: row.last_active,
-    "title": lambda row: row.title.translate(_ASCII_LOWER),
-    "created": lambda row: row.created,
-    "turns": lambda row: row.turns,
-    "messages": lambda row: row.messages,
-    "tokens": lambda row: row.tokens.total if row.tokens.answers else 0,
-    "own_tokens": lambda row: row.own_tokens.total if row.own_tokens.answers else 0,
-    "tool_calls": lambda row: row.tool_calls,
-    "errors": lambda row: row.errors,
-    "size_bytes": lambda row: row.size_bytes,
-    "id": lambda row: row.id,
+_KEYS: dict[str, Callable[[Scanned], Any]] = {
+    "last_active": lambda one: one.info.last_active,
+    "title": lambda one: one.info.title.translate(_ASCII_LOWER),
+    "created": lambda one: one.info.created,
+    "turns": lambda one: one.info.turns,
+    "messages": lambda one: one.info.messages,
+    "tokens": lambda one: one.info.tokens.total if one.info.tokens.answers else 0,
+    "own_tokens": lambda one: one.info.own_tokens.total if one.info.own_tokens.answers else 0,
+    "cost": own_cost,
+    "tool_calls": lambda one: one.info.tool_calls,
+    "errors": lambda one: one.info.errors,
+    "size_bytes": lambda one: one.info.size_bytes,
+    "id": lambda one: one.info.id,
 }
 
 
-def in_order(rows: Iterable[SessionInfo], order: str, *, descending: bool) -> Infos:
-    """``rows`` by ``order`` (see ``SessionCatalog.page``); unknown last, equal ones by id."""
-    key, by_id = _KEYS[order], sorted(rows, key=lambda row: row.id)
-    known = sorted((row for row in by_id if key(row) is not None), key=key, reverse=descending)
-    return [*known, *(row for row in by_id if key(row) is None)]
+def in_order(sessions: Iterable[Scanned], order: str, *, descending: bool) -> Infos:
+    """The rows of ``sessions`` by ``order`` (see ``SessionCatalog.page``); unknown last, equal ones by id."""
+    by_id = sorted(sessions, key=lambda one: one.info.id)
+    keyed = [(_KEYS[order](one), one.info) for one in by_id]
+    known = sorted((pair for pair in keyed if pair[0] is not None), key=lambda pair: pair[0], reverse=descending)
+    return [row for _, row in [*known, *(pair for pair in keyed if pair[0] is None)]]
 
 
 class PlainCatalog:
@@ -73,6 +76,12 @@ class PlainCatalog:
         """The rows of the sessions ``ids`` that are there, in this order."""
         rows = {row.id: row for row in self._rows()}
         return {session: rows[session] for session in ids if session in rows}
+
+    def costs(self, ids: Iterable[str]) -> dict[str, tuple[Spent, Spent]]:
+        """The money of the sessions ``ids`` that are there: what was spent in each, and what its whole file cost."""
+        wanted = set(ids)
+        found = [session for session in self._read_all() if session.info.id in wanted]
+        return {one.info.id: (money(one, one.info.inherited), money(one)) for one in found}
 
     def tags(self) -> dict[str, int]:
         """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""
@@ -107,9 +116,10 @@ class PlainCatalog:
         self, asked: Query, order: str = "last_active", *, descending: bool = True, offset: int = 0, limit: int = 50
     ) -> Page:
         """One page of the sessions that ``asked`` finds (a blank query: all); see ``SessionCatalog.page``."""
-        rows = self._found(asked)
+        found = [session for session in self._read_all() if is_found(asked, session)]
+        rows = [session.info for session in found]
         if order != "family":
-            shown = in_order(rows, order, descending=descending)[offset : offset + limit]
+            shown = in_order(found, order, descending=descending)[offset : offset + limit]
             return Page(shown, [0] * len(shown), len(rows))
         listed = newest_first(rows)
         by_id = {row.id: row for row in listed}

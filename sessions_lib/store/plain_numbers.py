@@ -12,12 +12,14 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from sessions_lib import messages as m
-from sessions_lib import query, times
+from sessions_lib import prices, query, times
 from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.messages.content import Message
+from sessions_lib.messages.model_calls import ModelCall
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
-from sessions_lib.store.numbers import COUNTS, TOKENS, Figures, Rows
-from sessions_lib.store.plain import Scanned, is_found
+from sessions_lib.store.numbers import COUNTS, MONEY, TOKENS, Figures, Rows
+from sessions_lib.store.plain import Scanned, is_found, money
 from sessions_lib.store.records import SessionInfo, newest_first, tag_key, verdict
 
 _UNKNOWN: usage.Counts = (None, None, None, None, None)
@@ -51,6 +53,16 @@ class _Said:
         return (usage.counts(self.message.get("usage")) if self.role == "assistant" else None) or _UNKNOWN
 
     @property
+    def calls_priced(self) -> Iterator[tuple[ModelCall, datetime | None, str]]:
+        """The calls of models it took, each with its time and address."""
+        host = prices.host_of(self.message, prices.settings_of(self.info.meta))
+        return ((call, self.when, host) for call in model_calls.of(self.message))
+
+    @property
+    def money(self) -> Spent:
+        return prices.spent(self.calls_priced)
+
+    @property
     def calls(self) -> int:
         return len(tool_calls.calls_of(self.message)) if self.role == "assistant" else 0
 
@@ -64,11 +76,12 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a message adds for one model: ``counts`` are ``COUNTS``, then ``TOKENS``."""
+    """What a message adds for one model: ``sums`` are ``COUNTS``, then ``TOKENS``."""
 
     said: _Said
     model: str | None
     sums: Sequence[int | None]
+    money: Spent
 
 
 def _parts(said: Iterable[_Said]) -> Iterator[_Part]:
@@ -83,18 +96,24 @@ def _parts(said: Iterable[_Said]) -> Iterator[_Part]:
         )
         reported = one.message.get("usage")
         if is_answer and isinstance(reported, dict) and usage.MODEL_CALLS in reported:
-            yield _Part(one, one.model, (*counts, *_UNKNOWN))
+            yield _Part(one, one.model, (*counts, *_UNKNOWN), prices.NOTHING)
             for name, spent in model_calls.by_model(reported, one.model or ""):
-                yield _Part(one, name, (*(0,) * len(counts), *spent))
+                money = prices.spent(call for call in one.calls_priced if call[0].model == name)
+                yield _Part(one, name, (*(0,) * len(counts), *spent), money)
         else:
-            yield _Part(one, one.model, (*counts, *tokens))
+            yield _Part(one, one.model, (*counts, *tokens), one.money)
 
 
 def _added(parts: Sequence[_Part]) -> tuple[Any, ...]:
-    """``COUNTS`` and ``TOKENS`` of ``parts`` together; ``None`` is unknown and adds nothing."""
+    """``COUNTS``, ``TOKENS`` and ``MONEY`` of ``parts`` together; ``None`` is unknown and adds nothing."""
     columns = list(zip(*(part.sums for part in parts), strict=True)) or [()] * (len(COUNTS) + len(TOKENS))
     counts = [sum(count or 0 for count in column) for column in columns[: len(COUNTS)]]
-    return (*counts, *(usage.add(*column) for column in columns[len(COUNTS) :]))
+    tokens = (usage.add(*column) for column in columns[len(COUNTS) :])
+    return (*counts, *tokens, *_columns(prices.add(part.money for part in parts)))
+
+
+def _columns(money: Spent) -> tuple[float | None, int, int]:
+    return money.cost, money.unpriced, money.unmetered
 
 
 class PlainNumbers:
@@ -132,7 +151,7 @@ class PlainNumbers:
     def figures(self, asked: Query) -> Figures:
         """The figures of what ``asked`` chooses."""
         sessions, said = self._found(asked), self._said(asked)
-        sums = dict(zip((*COUNTS, *TOKENS), _added(list(_parts(said))), strict=True))
+        sums = dict(zip((*COUNTS, *TOKENS, *MONEY), _added(list(_parts(said))), strict=True))
         waits = [wait for one in said if one.counts and (wait := one.span("first_token_ms")) is not None]
         return Figures(
             sessions=len(sessions),
@@ -141,6 +160,8 @@ class PlainNumbers:
             turns=sums["turns"],
             tokens=usage.Totals(**{name: sums[name] for name in (*TOKENS, "reported", "answers")}),
             sent_again=usage.add(*(one.tokens[-1] for one in said if not one.counts)),
+            money=Spent(*(sums[name] for name in MONEY)),
+            money_again=prices.add(one.money for one in said if not one.counts),
             tool_calls=sums["tool_calls"],
             tool_results=sums["tool_results"],
             errors=sums["errors"],
@@ -149,6 +170,8 @@ class PlainNumbers:
 
     def sessions(self, asked: Query) -> Rows:
         """Whole sessions, newest first."""
+        found = [session for session in self._read_all() if is_found(asked, session)]
+        read = {session.info.id: session for session in found}
         return [
             (
                 *(info.id, info.title, info.parent, list(info.tags), list(info.models)),
@@ -158,8 +181,10 @@ class PlainNumbers:
                 *_reported(info.tokens),
                 *_reported(info.own_tokens),
                 *(info.tokens.reported, info.tokens.answers, info.own_tokens.reported, info.own_tokens.answers),
+                *_columns(money(read[info.id])),
+                *_columns(money(read[info.id], info.inherited)),
             )
-            for info in self._found(asked)
+            for info in newest_first([session.info for session in found])
         ]
 
     def messages(self, asked: Query) -> Rows:
@@ -167,6 +192,7 @@ class PlainNumbers:
         rows: Rows = [
             (
                 *(one.info.id, one.number, one.role, one.model or None, microseconds(one.when), *one.tokens),
+                *_columns(one.money),
                 *(one.calls, int(one.has_failed), one.span("duration_ms"), one.span("first_token_ms")),
             )
             for one in self._said(asked)
@@ -204,6 +230,8 @@ class PlainNumbers:
 
     def by_name(self, asked: Query, split: str) -> Rows:
         """In no order."""
+        if split == "tool":
+            return self._by_tool(asked)
         named: dict[str, list[_Part]] = {}
         for part in _parts(self._said(asked)):
             for name in _names(part, split):
@@ -216,6 +244,24 @@ class PlainNumbers:
             rows.append((name, len(infos), sum(info.parent is not None for info in infos), wins, *_added(parts)))
         return rows
 
+    def _by_tool(self, asked: Query) -> Rows:
+        tools: dict[str, list[_Said]] = {}
+        for one in self._said(asked):
+            if one.counts and one.role == "assistant":
+                for name in dict.fromkeys(call.name for call in tool_calls.calls_of(one.message)):
+                    tools.setdefault(name, []).append(one)
+        rows: Rows = []
+        for name, answers in tools.items():
+            infos = {one.info.id: one.info for one in answers}.values()
+            reported, calls = sum(one.tokens[-1] is not None for one in answers), sum(one.calls for one in answers)
+            tokens = (usage.add(*column) for column in zip(*(one.tokens for one in answers), strict=True))
+            forks = sum(info.parent is not None for info in infos)
+            wins = sum(query.fold_name(verdict(info.meta)) == "won" for info in infos)
+            counts = (len(answers), 0, len(answers), reported, calls, 0, 0)
+            spent = _columns(prices.add(one.money for one in answers))
+            rows.append((name, len(infos), forks, wins, *counts, *tokens, *spent))
+        return rows
+
     def by_session(self, asked: Query) -> Rows:
         """In no order."""
         parts: dict[str, list[_Part]] = {}
@@ -223,8 +269,8 @@ class PlainNumbers:
             parts.setdefault(part.said.info.id, []).append(part)
         rows: Rows = []
         for info in self._found(asked):
-            sums = dict(zip((*COUNTS, *TOKENS), _added(parts.get(info.id, [])), strict=True))
-            spent = (sums["turns"], sums["total"], sums["answers"])
+            sums = dict(zip((*COUNTS, *TOKENS, *MONEY), _added(parts.get(info.id, [])), strict=True))
+            spent = (sums["turns"], sums["total"], sums["answers"], *(sums[name] for name in MONEY))
             rows.append((info.id, info.parent, info.title, _reported(info.tokens)[-1], *spent))
         return rows
 
@@ -238,7 +284,9 @@ class PlainNumbers:
                 tokens = (said.tokens[0], said.tokens[2], said.tokens[4])
                 is_own = int(number >= one.info.inherited)
                 length = last.input if last is not None else None
-                rows.append((number, said.role, microseconds(said.when), is_own, length, *tokens))
+                rows.append(
+                    (number, said.role, microseconds(said.when), is_own, length, *tokens, *_columns(said.money))
+                )
         return rows
 
 

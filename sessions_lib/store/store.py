@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self
 
 from sessions_lib.errors import Holder, SessionError
 from sessions_lib.messages.content import Message
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store.folder import store as folder_store
 from sessions_lib.store.numbers import Numbers
@@ -74,6 +75,9 @@ class SessionCatalog(Protocol):
     def search(self, asked: Query, limit: int | None = None) -> Hits: ...
     def find_by_tag(self, tag: str) -> Infos: ...
     def find_by_date(self, day: date, zone: tzinfo | None = None) -> Infos: ...
+    def costs(self, ids: Iterable[str]) -> dict[str, tuple[Spent, Spent]]:
+        """The money of the sessions ``ids`` that are there: what was spent in each, and what its whole file cost."""
+
     def tags(self) -> dict[str, int]: ...
     def models(self) -> Names: ...
     def lineage(self) -> dict[str, tuple[str, int]]:

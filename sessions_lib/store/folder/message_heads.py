@@ -51,6 +51,7 @@ class Head(msgspec.Struct, gc=False):
     content: msgspec.Raw = msgspec.Raw(b"null")
     refusal: Any = None
     model: Any = None
+    base_url: Any = None
     usage: Any = None
     tool_calls: list[CallHead] | None = None
     tool_call_id: Any = None

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 import pytest
 
-from sessions_lib import SessionManager, messages, query, stats
+from sessions_lib import SessionManager, messages, prices, query, stats
 from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store import family, plain, records
 from sessions_lib.store.folder import message_heads, scan
@@ -88,7 +88,8 @@ def same(kept: Catalog, folder: Path) -> None:
     assert kept.list(3) == truth[:3]
     assert kept.tags() == records.tag_counts(truth)
     figures = stats.figures(kept)
-    assert replace(figures, first_token_ms=None) == plain_figures(folder)
+    counted = replace(figures, first_token_ms=None, money=prices.NOTHING, money_again=prices.NOTHING)
+    assert counted == plain_figures(folder)
     said, days = stats.messages(kept), stats.by_day(kept)
     for frame, count in ((said, len(said)), (days, days["messages"].sum())):
         assert count == figures.messages
@@ -96,6 +97,7 @@ def same(kept: Catalog, folder: Path) -> None:
     assert stats.tools(kept)["calls"].sum() == figures.tool_calls
     by_model, spent = stats.by_model(kept), plain_by_model(folder)
     assert {row.model: None if row.total is pd.NA else row.total for row in by_model.itertuples()} == spent
+    same_numbers(kept, folder)
     # Sums of whole sessions, and the same by looking at each message of a range that leaves none out.
     ranged = query.parse("after:1970-01-02 before:2100-01-01")
     assert stats.tools(kept).equals(stats.tools(kept, ranged))
@@ -161,6 +163,24 @@ def plain_by_model(folder: Path) -> dict[str, int | None]:
     return spent
 
 
+def same_numbers(kept: Catalog, folder: Path) -> None:
+    """Every number of the catalog, money too, equals the plain one's."""
+    plainly, everything = scan.plain(folder), query.Query()
+    numbers, truth = kept.numbers, plainly.numbers
+    assert replace(numbers.figures(everything)) == truth.figures(everything)
+    for asked in (everything, query.parse("after:2026-01-15"), query.parse("cost:<0.5"), query.parse("tide cost:>0")):
+        assert numbers.sessions(asked) == truth.sessions(asked)
+        assert numbers.messages(asked) == truth.messages(asked)
+        assert sorted(numbers.by_session(asked)) == sorted(truth.by_session(asked))
+        for split in ("model", "tag", "tool"):
+            assert sorted(numbers.by_name(asked, split)) == sorted(truth.by_name(asked, split))
+        assert numbers.by_day(asked, None, "model") == truth.by_day(asked, None, "model")
+        assert kept.page(asked, "cost").rows == plainly.page(asked, "cost").rows
+    ids = [row.id for row in kept.list()]
+    assert kept.costs(ids) == plainly.costs(ids)
+    assert all(numbers.context(session) == truth.context(session) for session in ids[:3])
+
+
 def plain_figures(folder: Path) -> stats.Figures:
     """The figures of the Stats page by reading everything and keeping each identity once; no first token."""
     said, rows = each_once(folder), scan.plain(folder).list()
@@ -200,9 +220,14 @@ class Story:
         text = " ".join(r.choices(WORDS, k=r.randint(1, 5))) + r.choice(["", "\n", '"', "\\", "e\u0301"])
         made: dict[str, Any] = {"role": r.choice(["user", "assistant", "tool"]), "content": text}
         if made["role"] == "assistant":
-            made["model"] = r.choice(["m-1", "m-2", "", None])
-            spent = {"prompt_tokens": r.randint(1, 9), "completion_tokens": 1}
-            several = [{**spent, "model": name} for name in r.choices(["m-2", "m-3", ""], k=r.randint(0, 3))]
+            made["model"] = r.choice(["m-1", "claude-sonnet-4-6", "gpt-5", "", None])
+            sent = r.choice([3, 70, 201_000])
+            details = r.choice([{}, {"cached_tokens": 2, "cache_write_tokens": 40, "cache_write_1h_tokens": 10}])
+            spent = {"prompt_tokens": sent, "completion_tokens": 1, "prompt_tokens_details": details}
+            spent |= r.choice([{}, {}, {"service_tier": "priority"}, {"web_searches": 1}])
+            several = [{**spent, "model": name} for name in r.choices(["gpt-5", "m-3", ""], k=r.randint(0, 3))]
+            if r.random() < 0.2:
+                made["base_url"] = r.choice(["http://127.0.0.1:1234/v1", "https://api.openai.com/v1"])
             made["usage"] = r.choice([None, {}, spent, {**spent, "model_calls": several}])
             if r.random() < 0.4:
                 name = r.choice(["buy", "name_of_tool"])
@@ -233,6 +258,9 @@ class Story:
                 file.write(r.choice([b'{"role":"user","con', json.dumps(self.message()).encode(), b"nonsense\n"]))
         elif kind == "meta":
             meta = {"tags": r.sample(["a", "B", "é"], r.randint(0, 2)), "title": r.choice(["Tide 潮", None, "e"])}
+            meta |= r.choice(
+                [{}, {"base_url": "http://localhost:1/v1"}, {"base_url": "http://[::1]/", "model": "gpt-5"}]
+            )
             write(path.with_name(f"{path.stem}.meta.json"), r.choice([meta, meta, "{torn"]))
         elif kind == "fork":
             lines = path.read_bytes().splitlines(keepends=True)
@@ -667,6 +695,21 @@ def test_a_file_that_cannot_be_read_for_a_moment_is_found_afterwards(
     assert sorted(hit.session for hit in kept.search(query.parse("lighthouses"))) == ["a", "b"]
 
 
+def test_a_stored_prompt_without_a_time_takes_that_of_its_late_answer_whatever_follows(tmp_path: Path) -> None:
+    prompt, answer = {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}
+    write(tmp_path / "s.jsonl", {**prompt, "timestamp": "2026-01-01T00:00:00Z"}, prompt)
+    kept = Catalog(tmp_path)
+    kept.list()
+    with (tmp_path / "s.jsonl").open("a") as file:
+        file.write(json.dumps({**answer, "timestamp": "2026-01-02T00:00:00Z"}) + "\n")
+        file.write(json.dumps({**prompt, "timestamp": "2026-01-03T00:00:00Z"}) + "\n")
+
+    days = [day for day, *_ in stats.by_day(kept, zone=UTC)[["day", "messages"]].itertuples(index=False)]
+
+    assert stats.by_day(kept, zone=UTC)["messages"].tolist() == [1, 2, 1]
+    assert len(days) == 3
+
+
 def test_copies_count_once_at_every_moment_of_a_first_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "BATCH", 1)
     for name in "abc":
@@ -675,7 +718,7 @@ def test_copies_count_once_at_every_moment_of_a_first_build(tmp_path: Path, monk
 
     def look(*_: int) -> None:
         with sqlite3.connect(tmp_path / schema.NAME) as db:
-            counted.append(db.execute("SELECT total(messages) FROM activity").fetchone()[0])
+            counted.append(db.execute("SELECT total(messages) FROM activity WHERE counts").fetchone()[0])
 
     Catalog(tmp_path).refresh(look)
 

@@ -28,10 +28,11 @@ from typing import Any, TypeVar
 from sessions_lib import names, query
 from sessions_lib.errors import StorageError
 from sessions_lib.messages import encoding
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store import family, records
 from sessions_lib.store.folder import scan
-from sessions_lib.store.folder.index import fulltext, schema, sums
+from sessions_lib.store.folder.index import fulltext, pricing, schema, sums
 from sessions_lib.store.folder.index import rows as catalog_rows
 from sessions_lib.store.folder.index.numbers import FolderNumbers
 from sessions_lib.store.folder.index.rows import INFO, INODE, Stamp, info_of, to_us
@@ -59,6 +60,7 @@ ORDERS = {
     "messages": "s.messages",
     "tokens": "CASE WHEN s.answers THEN s.total ELSE 0 END",
     "own_tokens": "CASE WHEN s.own_answers THEN s.own_total ELSE 0 END",
+    "cost": pricing.OWN_COST,
     "tool_calls": "s.calls",
     "errors": "s.errors",
     "size_bytes": "s.offset",
@@ -339,6 +341,18 @@ class Catalog:
         wanted = "SELECT DISTINCT spelled FROM names WHERE kind='model'"
         return sorted(name for (name,) in self.ask(lambda db: db.execute(wanted).fetchall()))
 
+    def costs(self, ids: Iterable[str]) -> dict[str, tuple[Spent, Spent]]:
+        """The money of the sessions ``ids`` that are there: what was spent in each, and what its whole file cost."""
+
+        def find(db: sqlite3.Connection) -> list[Any]:
+            pricing.settle(db)
+            chosen = "s.id IN (SELECT value FROM json_each(?))"
+            own = ", ".join(f"{part} FILTER (WHERE a.own)" for part in pricing.MONEY.split(", "))
+            tables = f"FROM sessions s LEFT JOIN activity a ON a.session=s.n WHERE {chosen} GROUP BY s.id"
+            return db.execute(f"SELECT s.id, {own}, {pricing.MONEY} {tables}", (json.dumps(list(ids)),)).fetchall()
+
+        return {one[0]: (pricing.spent(*one[1:4]), pricing.spent(*one[4:])) for one in self.ask(find)}
+
     def tags(self) -> dict[str, int]:
         """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""
         counted = "SELECT min(spelled), count(*) FROM names WHERE kind='label' GROUP BY name ORDER BY 2 DESC, name"
@@ -373,6 +387,8 @@ class Catalog:
 
         def find(db: sqlite3.Connection) -> Page:
             clause, values = self.matching(db, asked)
+            if order == "cost":
+                pricing.settle(db)
             if order == "family":
                 return _family_page(db, clause, values, offset, limit)
             total = db.execute(f"SELECT count(*) FROM sessions s WHERE {clause}", values).fetchone()[0]
@@ -394,6 +410,8 @@ class Catalog:
 
     def matching(self, db: sqlite3.Connection, asked: Query) -> tuple[str, tuple[Any, ...]]:
         """The sessions ``asked`` finds as a condition on ``sessions s`` and its values, inside ``ask`` only."""
+        if asked.cost:
+            pricing.settle(db)
         if not asked.asks_about_messages:
             return fulltext.session_filter(asked)
         if not asked.needles and not asked.roles:
@@ -415,6 +433,8 @@ class Catalog:
         return self.ask(lambda db: self._search(db, asked, limit))
 
     def _search(self, db: sqlite3.Connection, asked: Query, limit: int | None, first_only: bool = False) -> Hits:
+        if asked.cost:
+            pricing.settle(db)
         if asked.needles:
             self._index_some(db)
         return fulltext.Search(db, self.folder, asked, self._words(db), limit, first_only).hits()

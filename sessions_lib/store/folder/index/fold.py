@@ -13,18 +13,22 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessions_lib import names, times
+from sessions_lib import names, prices, times
 from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.store.folder import message_heads
 from sessions_lib.store.folder.message_heads import Chunk, Head
 
+BILLED = ("tier", "host", "step", "read", "written", "written_1h", "searches")  # what a price depends on
 MESSAGE = (
     *("row", "session", "number", "start", "length", "place", "role", "time", "counts", "identity", "model"),
     *("input", "cached", "output", "reasoning", "total", "several", "calls", "error"),
     *("duration_ms", "first_token_ms", "context", "turn"),
+    *BILLED,
 )
 _TIME = MESSAGE.index("time")
 _INSERT = f"INSERT INTO messages({', '.join(MESSAGE)}) VALUES({', '.join('?' * len(MESSAGE))})"
+_NOT_BILLED = ("", "", 0, 0, 0, 0, 0)
+_INSERT_CALL = f"INSERT INTO model_calls VALUES({', '.join('?' * 15)})"
 _UNKNOWN: usage.Counts = (None, None, None, None, None)
 
 Call = list[Any]  # a row of ``calls``: session, message, position, id, name, result, error, effect, duration_ms
@@ -36,13 +40,14 @@ class Fold:
 
     row: Any  # rows.Row
     next_row: int
+    settings: tuple[str, str] = ("", "")  # the address and the model that the session's metadata names
     messages: list[list[Any]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     model_calls: list[tuple[Any, ...]] = field(default_factory=list)
     identities: list[int] = field(default_factory=list)
     _first_new: int = 0
     _last: Head | None = None
-    _stored_time: int | None = None  # the first time of a turn that begins among the stored messages
+    _late: tuple[int, int] | None = None  # where a turn begins among the stored messages, and its first time
     _waiting: dict[str, list[list[Call]]] = field(default_factory=dict)
     _models: dict[str, None] = field(default_factory=dict)
     _tools: dict[str, None] = field(default_factory=dict)
@@ -67,12 +72,13 @@ class Fold:
             if stamp is not None and (moment := times.microseconds(stamp)) is not None:
                 self._time(moment)
             model, tokens, several, context, made, error = None, _UNKNOWN, 0, None, 0, 0
+            billed: tuple[Any, ...] = _NOT_BILLED
             if role == "assistant":
                 if isinstance(head.model, str) and head.model:
                     model = head.model
                     self._models[model] = None
                 if head.usage is not None:
-                    tokens, several, context = self._usage(head, number, model or "")
+                    tokens, several, context, billed = self._usage(head, number, model or "")
                 if head.tool_calls:
                     made = self._made(head, number)
             elif role == "tool":
@@ -84,7 +90,7 @@ class Fold:
             place = (chunk.starts[index], chunk.ends[index] - chunk.starts[index], chunk.places[index])
             ms = (times.milliseconds(head.duration_ms), times.milliseconds(head.first_token_ms))
             said = (role, row.turn_time, 1, identity, model, *tokens, several, made, error, *ms, context, row.turns)
-            self.messages.append([self.next_row, row.n, number, *place, *said])
+            self.messages.append([self.next_row, row.n, number, *place, *said, *billed])
             self.next_row += 1
             number += 1
             row.messages = number
@@ -98,12 +104,13 @@ class Fold:
         row = self.row
         if row.messages <= row.inherited and (self._last is not None or not row.messages):
             row.place = self._place(None)
-        if self._stored_time is not None:
+        if self._late is not None:
+            start, moment = self._late
             late = "UPDATE messages SET time=? WHERE session=? AND number>=? AND time IS NULL"
-            db.execute(late, (self._stored_time, row.n, row.turn_from))
+            db.execute(late, (moment, row.n, start))
         db.executemany(_INSERT, self.messages)
         db.executemany("INSERT OR REPLACE INTO calls VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", self.calls)
-        db.executemany("INSERT INTO model_calls VALUES(?, ?, ?, ?, ?, ?, ?, ?)", self.model_calls)
+        db.executemany(_INSERT_CALL, self.model_calls)
         row.models, row.tools = (json.dumps(list(found), ensure_ascii=False) for found in (self._models, self._tools))
         row.waiting = json.dumps({key: stack for key, stack in self._waiting.items() if stack})
         row.unanswered = sum(len(calls) for stack in self._waiting.values() for calls in stack)
@@ -131,7 +138,7 @@ class Fold:
         row = self.row
         if row.turn_time is None:
             if row.turn_from < self._first_new:
-                self._stored_time = moment
+                self._late = row.turn_from, moment
             for message in self.messages[max(0, row.turn_from - self._first_new) :]:
                 message[_TIME] = moment
         row.turn_time = row.said_time = moment
@@ -140,18 +147,24 @@ class Fold:
         if row.first_time is None:
             row.first_time = moment
 
-    def _usage(self, head: Head, number: int, model: str) -> tuple[usage.Counts, int, int | None]:
-        """The tokens of an answer, 1 if several model calls made it, and how long the conversation was at its end."""
+    def _usage(self, head: Head, number: int, model: str) -> tuple[usage.Counts, int, int | None, tuple[Any, ...]]:
+        """The tokens of an answer, 1 if several model calls made it, how long the conversation was at its end, and
+        what its price depends on.
+        """
         reported = head.usage
-        tokens = usage.counts(reported)
+        host = prices.host_of({"base_url": head.base_url, "model": model}, self.settings)
+        calls = model_calls.of({"role": head.role, "model": model, "usage": reported})
         if type(reported) is not dict or usage.MODEL_CALLS not in reported:
-            return tokens or _UNKNOWN, 0, tokens[0] if tokens else None
-        for name, spent in model_calls.by_model(reported, model):
-            self.model_calls.append((self.row.n, number, name, *spent))
-            if name:
-                self._models[name] = None
+            tokens = usage.counts(reported)
+            billed = _billed(calls[0], host) if calls else _NOT_BILLED
+            return tokens or _UNKNOWN, 0, tokens[0] if tokens else None, billed
+        for call in calls:
+            counts = (getattr(call.tokens, name) for name in usage.SUMS)
+            self.model_calls.append((self.row.n, number, call.model, *counts, *_billed(call, host)))
+            if call.model:
+                self._models[call.model] = None
         last = model_calls.last({"role": head.role, "model": model, "usage": reported})
-        return tokens or _UNKNOWN, 1, last.input if last else None
+        return usage.counts(reported) or _UNKNOWN, 1, last.input if last else None, _NOT_BILLED
 
     def _made(self, head: Head, number: int) -> int:
         by_id: dict[str, list[Call]] = {}
@@ -179,3 +192,10 @@ class Fold:
         call[5:] = [number, int(bool(head.is_error)), effect, took]
         if call[1] < self._first_new:
             self.calls.append(call)  # stored earlier, answered now
+
+
+def _billed(call: model_calls.ModelCall, host: str) -> tuple[Any, ...]:
+    """The columns ``BILLED`` of a call."""
+    billed = prices.billed(call)
+    parts = (billed.read, billed.written, billed.written_1h, billed.searches)
+    return call.tier, host, prices.rate_of(call, host).step, *parts

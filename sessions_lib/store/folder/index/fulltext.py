@@ -32,7 +32,7 @@ from sessions_lib.messages import content
 from sessions_lib.query import Query
 from sessions_lib.store import plain, records
 from sessions_lib.store.folder import disk, jsonl, scan
-from sessions_lib.store.folder.index import prefilter
+from sessions_lib.store.folder.index import prefilter, pricing
 from sessions_lib.store.folder.index.rows import INFO, from_us, info_of, to_us
 from sessions_lib.store.folder.index.schema import transaction
 from sessions_lib.store.folder.index.sums import DAY_0_US, QUARTER_US
@@ -314,6 +314,9 @@ def session_filter(asked: Query) -> tuple[str, tuple[Any, ...]]:
         "(s.damaged>0 OR s.fault IS NOT NULL)": asked.has_damage,
     }
     parts += [clause for clause, is_asked in claims.items() if is_asked]
+    bounds, limits = pricing.condition(asked.cost)
+    parts += bounds
+    values += limits
     return " AND ".join(parts), tuple(values)
 
 

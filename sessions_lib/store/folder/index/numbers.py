@@ -8,34 +8,48 @@ Does not make frames.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sessions_lib import prices
 from sessions_lib.messages import usage
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
+from sessions_lib.store.folder.index import pricing
+from sessions_lib.store.folder.index.pricing import MONEY, of_call, parts
 from sessions_lib.store.folder.index.rows import to_us
-from sessions_lib.store.folder.index.sums import DAY_0_US, QUARTER_US
-from sessions_lib.store.numbers import COUNTS, MESSAGES, SESSIONS, TOKENS, Figures, Rows
+from sessions_lib.store.folder.index.sums import DAY_0_US, QUARTER, QUARTER_US
+from sessions_lib.store.numbers import COUNTS, MESSAGES, NO_MONEY, SESSIONS, TOKENS, Figures, Rows
+from sessions_lib.store.numbers import MONEY as MONEY_COLUMNS
 from sessions_lib.times import EPOCH
 
 if TYPE_CHECKING:
     from sessions_lib.store.folder.index.catalog import Catalog
 
+T = TypeVar("T")
 Condition = tuple[str, tuple[Any, ...]]
 
-_SUMS = ", ".join(f"sum(a.{name})" for name in (*COUNTS, *TOKENS))
-_COUNTS = "(a.messages>0 OR a.total IS NOT NULL)"  # a message, or tokens of a model that took part in one
+_SUMS = ", ".join([*(f"sum(a.{name})" for name in (*COUNTS, *TOKENS)), MONEY])
 _SPELLED = {"tool_calls": "calls", "size_bytes": "offset"}  # what the tables call a column
-_SESSIONS = ", ".join(f"s.{_SPELLED.get(name, name)}" for name in SESSIONS)
+_SESSIONS = ", ".join(f"s.{_SPELLED.get(name, name)}" for name in SESSIONS if not name.endswith(MONEY_COLUMNS))
 _CALLS = (
     "SELECT c.name, count(*), sum(c.error), sum(c.result IS NULL), count(DISTINCT c.session), sum(c.duration_ms), "
     "count(c.duration_ms) FROM calls c"
 )
+# What each message cost: that of its one call, or of all that it took.
+_BY_MESSAGE = f"""
+SELECT c.session, c.message, {parts("c.money", "c.total")} FROM (
+  SELECT m.session, m.number AS message, m.total, {of_call("m", QUARTER)} AS money
+  FROM messages m JOIN sessions s ON s.n=m.session WHERE m.role='assistant' AND NOT m.several AND {{where}}
+  UNION ALL SELECT c.session, c.message, c.total, {of_call("c", QUARTER)}
+  FROM model_calls c JOIN messages m ON m.session=c.session AND m.number=c.message JOIN sessions s ON s.n=m.session
+  WHERE {{where}}) c GROUP BY c.session, c.message"""
 
 
 class FolderNumbers:
@@ -50,8 +64,11 @@ class FolderNumbers:
 
         def count(db: sqlite3.Connection) -> Figures:
             where, values = _activity(self._catalog, db, asked)
-            *found, again = db.execute(f"SELECT {_SUMS}, sum(a.again) {_from(where)} WHERE {where}", values).fetchone()
-            sums = dict(zip((*COUNTS, *TOKENS), found, strict=True))
+            wanted = f"SELECT {_SUMS} {_from(where)} WHERE a.counts AND {where}"
+            found = db.execute(wanted, values).fetchone()
+            sums = dict(zip((*COUNTS, *TOKENS), found, strict=False))
+            copies = f"SELECT sum(a.total), {MONEY} {_from(where)} WHERE NOT a.counts AND {where}"
+            again, *money_again = db.execute(copies, values).fetchone()
             number = {name: int(sums[name] or 0) for name in COUNTS}
             every, values = _sessions(self._catalog, db, asked)
             present = f"SELECT count(*), total(s.parent IS NOT NULL) FROM sessions s WHERE {every}"
@@ -65,13 +82,24 @@ class FolderNumbers:
                     **{name: sums[name] for name in TOKENS}, reported=number["reported"], answers=number["answers"]
                 ),
                 sent_again=again,
+                money=pricing.spent(*found[-len(MONEY_COLUMNS) :]),
+                money_again=pricing.spent(*money_again),
                 tool_calls=number["tool_calls"],
                 tool_results=number["tool_results"],
                 errors=number["errors"],
                 first_token_ms=self._first_token(db, asked),
             )
 
-        return self._catalog.ask(count)
+        return self._ask(count)
+
+    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        """The answer of ``question``, which is about money too."""
+
+        def priced(db: sqlite3.Connection) -> T:
+            pricing.settle(db)
+            return question(db)
+
+        return self._catalog.ask(priced)
 
     def _first_token(self, db: sqlite3.Connection, asked: Query) -> float | None:
         """The median wait for a first token."""
@@ -91,25 +119,34 @@ class FolderNumbers:
         def read(db: sqlite3.Connection) -> Rows:
             where, values = _sessions(self._catalog, db, asked)
             newest = "ORDER BY s.last_active DESC, s.id"
-            rows = db.execute(f"SELECT {_SESSIONS} FROM sessions s WHERE {where} {newest}", values)
-            return [(*row[:3], json.loads(row[3]), json.loads(row[4]), *row[5:]) for row in rows]
+            rows = db.execute(f"SELECT s.n, {_SESSIONS} FROM sessions s WHERE {where} {newest}", values)
+            own = ", ".join(f"{part} FILTER (WHERE a.own)" for part in MONEY.split(", "))
+            spent = {n: sums for n, *sums in db.execute(f"SELECT a.session, {MONEY}, {own} FROM activity a GROUP BY 1")}
+            unknown = (None,) * 2 * len(MONEY_COLUMNS)
+            return [
+                (*row[:3], json.loads(row[3]), json.loads(row[4]), *row[5:], *_money(spent.get(n, unknown)))
+                for n, *row in rows
+            ]
 
-        return self._catalog.ask(read)
+        return self._ask(read)
 
     def messages(self, asked: Query) -> Rows:
         """Each message once, oldest first."""
 
         def read(db: sqlite3.Connection) -> Rows:
             where, values = _messages(self._catalog, db, asked)
-            chosen = ", ".join(f"m.{_SPELLED.get(name, name)}" for name in MESSAGES[5:])
-            return db.execute(
-                f"SELECT s.id, m.number, m.role, m.model, coalesce(m.time, s.last_active) AS time, {chosen} "
+            chosen = ", ".join(f"m.{_SPELLED.get(name, name)}" for name in MESSAGES[5:] if name not in MONEY_COLUMNS)
+            spent = _by_message(db, f"m.counts=1 AND {where}", values)
+            rows = db.execute(
+                f"SELECT m.session, s.id, m.number, m.role, m.model, coalesce(m.time, s.last_active) AS time, {chosen} "
                 "FROM messages m JOIN sessions s ON s.n=m.session "
                 f"WHERE m.counts=1 AND {where} ORDER BY time NULLS LAST, s.id, m.number",
                 values,
-            ).fetchall()
+            )
+            end = 5 + len(TOKENS)  # where the money stands
+            return [(*row[:end], *spent.get((n, row[1]), NO_MONEY), *row[end:]) for n, *row in rows]
 
-        return self._catalog.ask(read)
+        return self._ask(read)
 
     def tools(self, asked: Query) -> Rows:
         """The most called first."""
@@ -134,44 +171,63 @@ class FolderNumbers:
         def read(db: sqlite3.Connection) -> Rows:
             where, values = _activity(self._catalog, db, asked)
             name, join = _split(split)
-            tables = f"{_from(where)} {join} WHERE {where} AND a.quarter IS NOT NULL AND {_COUNTS}"
+            tables = f"{_from(where)} {join} WHERE {where} AND a.quarter IS NOT NULL AND a.counts"
             day = _day(zone, [found for (found,) in db.execute(_DAYS)])
-            return db.execute(
+            rows = db.execute(
                 f"SELECT {day}, {name}, count(DISTINCT a.session), {_SUMS} {tables} GROUP BY 1, 2 ORDER BY 1, 2", values
-            ).fetchall()
+            )
+            return [_priced(row) for row in rows]
 
-        return self._catalog.ask(read)
+        return self._ask(read)
 
     def by_name(self, asked: Query, split: str) -> Rows:
-        """Name (see ``_split``), sessions, forks, wins, ``COUNTS`` and ``TOKENS`` of each tag or model."""
+        """The columns ``BY_NAME`` of each tag, model (see ``_split``) or tool."""
 
         def read(db: sqlite3.Connection) -> Rows:
             where, values = _activity(self._catalog, db, asked)
             name, join = _split(split)
             answered = " AND a.model IS NOT NULL" if split == "model" else ""
-            return db.execute(
+            if split == "tool":
+                return self._by_tool(db, asked)
+            rows = db.execute(
                 f"SELECT {name}, count(DISTINCT s.n), count(DISTINCT CASE WHEN s.parent IS NOT NULL THEN s.n END), "
                 f"count(DISTINCT CASE WHEN s.verdict='won' THEN s.n END), {_SUMS} "
                 f"FROM activity a JOIN sessions s ON s.n=a.session {join} "
-                f"WHERE {where} AND {_COUNTS}{answered} GROUP BY 1",
+                f"WHERE {where} AND a.counts{answered} GROUP BY 1",
                 values,
-            ).fetchall()
+            )
+            return [_priced(row) for row in rows]
 
-        return self._catalog.ask(read)
+        return self._ask(read)
+
+    def _by_tool(self, db: sqlite3.Connection, asked: Query) -> Rows:
+        """The answers that called each tool."""
+        where, values = _messages(self._catalog, db, asked)
+        where = f"m.counts=1 AND m.calls>0 AND {where}"
+        spent = _by_message(db, where, values)
+        wanted = (
+            "SELECT DISTINCT m.session, m.number, c.name, s.parent IS NOT NULL, s.verdict='won', m.total IS NOT NULL, "
+            f"m.calls, {', '.join(f'm.{token}' for token in TOKENS)} FROM calls c JOIN messages m ON "
+            f"m.session=c.session AND m.number=c.message JOIN sessions s ON s.n=m.session WHERE {where}"
+        )
+        tools: dict[str, list[Any]] = {}
+        for row in db.execute(wanted, values):
+            tools.setdefault(row[2], []).append(row)
+        return [_of_tool(name, rows, spent) for name, rows in tools.items()]
 
     def by_session(self, asked: Query) -> Rows:
         """In no order."""
 
         def read(db: sqlite3.Connection) -> Rows:
             where, values = _activity(self._catalog, db, asked)
-            sums = "a.session, sum(a.turns), sum(a.total), sum(a.answers)"
-            once = db.execute(f"SELECT {sums} {_from(where)} WHERE {where} GROUP BY 1", values)
-            spent = {session: counts for session, *counts in once}
+            sums = f"a.session, sum(a.turns), sum(a.total), sum(a.answers), {MONEY}"
+            once = db.execute(f"SELECT {sums} {_from(where)} WHERE a.counts AND {where} GROUP BY 1", values)
+            spent = {session: _priced(counts) for session, *counts in once}
             every, bounds = _sessions(self._catalog, db, asked)
             rows = db.execute(f"SELECT s.n, s.id, s.parent, s.title, s.total FROM sessions s WHERE {every}", bounds)
-            return [(*row, *spent.get(n, (0, None, 0))) for n, *row in rows]
+            return [(*row, *spent.get(n, (0, None, 0, *NO_MONEY))) for n, *row in rows]
 
-        return self._catalog.ask(read)
+        return self._ask(read)
 
     def context(self, session: str) -> Rows:
         """Number, role, time, whether it is own, context, input, output and total of each message of one session."""
@@ -179,7 +235,45 @@ class FolderNumbers:
             "SELECT m.number, m.role, coalesce(m.time, s.last_active), m.number>=s.inherited, m.context, m.input, "
             "m.output, m.total FROM messages m JOIN sessions s ON s.n=m.session WHERE s.id=? ORDER BY m.number"
         )
-        return self._catalog.ask(lambda db: db.execute(wanted, (session,)).fetchall())
+
+        def read(db: sqlite3.Connection) -> Rows:
+            spent = {number: sums for (_, number), sums in _by_message(db, "s.id=?", (session,)).items()}
+            return [(*row, *spent.get(row[0], NO_MONEY)) for row in db.execute(wanted, (session,))]
+
+        return self._catalog.ask(read)
+
+
+# ---------------------------------------------------------------- money
+
+
+def _priced(row: Sequence[Any]) -> tuple[Any, ...]:
+    """A row that ends in the sums ``MONEY`` with its columns ``numbers.MONEY``."""
+    return (*row[: -len(MONEY_COLUMNS)], *_money(row[-len(MONEY_COLUMNS) :]))
+
+
+def _money(sums: Sequence[Any]) -> tuple[Any, ...]:
+    """The columns ``numbers.MONEY``, once or more, of as many sums."""
+    width = len(MONEY_COLUMNS)
+    return tuple(
+        itertools.chain.from_iterable(pricing.row(*sums[at : at + width]) for at in range(0, len(sums), width))
+    )
+
+
+def _by_message(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> dict[tuple[int, int], tuple[Any, ...]]:
+    """The columns ``numbers.MONEY`` of each answer that ``where`` chooses among ``messages m`` and ``sessions s``."""
+    pricing.offer(db)
+    rows = db.execute(_BY_MESSAGE.format(where=where), (*values, *values))
+    return {(session, number): pricing.row(*sums) for session, number, *sums in rows}
+
+
+def _of_tool(name: str, rows: Sequence[Any], spent: Mapping[tuple[int, int], tuple[Any, ...]]) -> tuple[Any, ...]:
+    """A row of ``numbers.BY_NAME`` of the answers ``rows`` that called a tool."""
+    sessions = {row[0]: row[3:5] for row in rows}
+    counts = (len(rows), 0, len(rows), sum(row[5] for row in rows), sum(row[6] for row in rows), 0, 0)
+    tokens = (usage.add(*column) for column in zip(*(row[7:] for row in rows), strict=True))
+    money = prices.add(Spent(*spent.get((row[0], row[1]), NO_MONEY)) for row in rows)
+    forks, wins = (sum(map(bool, column)) for column in zip(*sessions.values(), strict=True))
+    return name, len(sessions), forks, wins, *counts, *tokens, money.cost, money.unpriced, money.unmetered
 
 
 # ---------------------------------------------------------------- conditions

@@ -21,7 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import query
+from sessions_lib import prices, query
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import usage
 from sessions_lib.store import records
@@ -77,6 +77,7 @@ class Row:
     models: str = "[]"
     tools: str = "[]"
     verdict: str = ""
+    settings: str = ""  # the address and the model that the metadata names: what the prices of its answers depend on
     input: int | None = None
     cached: int | None = None
     output: int | None = None
@@ -163,8 +164,8 @@ def update(db: sqlite3.Connection, folder: Path, session: str, change: int) -> l
     row.meta_size, row.meta_mtime, row.meta_inode = meta or (None, None, None)
     row.size, row.mtime, row.inode = said or (None, None, None)
     fault = found.fault and f"the metadata {found.fault}"
-    row.inherited = found.inherited
-    fold = Fold(row, _next_row(db))
+    row.inherited, row.settings = found.inherited, _settings(found)
+    fold = Fold(row, _next_row(db), prices.settings_of(found.values))
     if said is not None and (is_unread or row.fault):
         try:
             _read_on(folder, row, fold)
@@ -199,13 +200,17 @@ def _next_session(db: sqlite3.Connection) -> int:
 def _continues(folder: Path, row: Row, said: Stamp | None, found: records.Metadata) -> bool:
     """True if the rows so far are still right and only something behind them may be new."""
     before, _ = row.stamps()
-    if min(found.inherited, row.messages) != row.inherited or row.fault:
+    if min(found.inherited, row.messages) != row.inherited or row.settings != _settings(found) or row.fault:
         return False
     if said == before:
         return True
     if before is None or said is None or row.open_line or said[2] != before[2] or said[0] <= before[0]:
         return False
     return row.mark == _mark(folder / f"{row.id}{scan.MESSAGES}", row.offset)
+
+
+def _settings(found: records.Metadata) -> str:
+    return "\n".join(prices.settings_of(found.values))
 
 
 def _mark(path: Path, offset: int) -> bytes | None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 23
+VERSION = 24
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -30,6 +30,7 @@ CREATE TABLE sessions(
   meta TEXT NOT NULL, title TEXT NOT NULL, title_text TEXT NOT NULL, tags TEXT NOT NULL,
   created INTEGER, last_active INTEGER, newest INTEGER, parent TEXT, inherited INTEGER NOT NULL, place TEXT NOT NULL,
   messages INTEGER NOT NULL, turns INTEGER NOT NULL, models TEXT NOT NULL, tools TEXT NOT NULL, verdict TEXT NOT NULL,
+  settings TEXT NOT NULL,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   reported INTEGER NOT NULL, answers INTEGER NOT NULL,
   own_input INTEGER, own_cached INTEGER, own_output INTEGER, own_reasoning INTEGER, own_total INTEGER,
@@ -53,29 +54,35 @@ CREATE TABLE messages(
   length INTEGER NOT NULL, place INTEGER NOT NULL, role TEXT NOT NULL, time INTEGER, counts INTEGER NOT NULL,
   identity INTEGER NOT NULL, model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER,
   total INTEGER, several INTEGER NOT NULL, calls INTEGER NOT NULL, error INTEGER NOT NULL, duration_ms INTEGER,
-  first_token_ms INTEGER, context INTEGER, turn INTEGER NOT NULL);
+  first_token_ms INTEGER, context INTEGER, turn INTEGER NOT NULL, tier TEXT NOT NULL, host TEXT NOT NULL,
+  step INTEGER NOT NULL, read INTEGER NOT NULL, written INTEGER NOT NULL, written_1h INTEGER NOT NULL,
+  searches INTEGER NOT NULL);
 CREATE INDEX messages_by_session ON messages(session, number);
 CREATE INDEX messages_by_identity ON messages(identity);
 CREATE INDEX messages_again ON messages(session, number) WHERE counts=0;
 CREATE INDEX messages_first_token ON messages(first_token_ms) WHERE first_token_ms IS NOT NULL AND counts=1;
 CREATE TABLE model_calls(
   session INTEGER, message INTEGER, model TEXT, input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER,
-  total INTEGER);
+  total INTEGER, tier TEXT, host TEXT, step INTEGER, read INTEGER, written INTEGER, written_1h INTEGER,
+  searches INTEGER);
 CREATE INDEX model_calls_by_session ON model_calls(session, message);
 CREATE TABLE calls(
   session INTEGER, message INTEGER, position INTEGER, id TEXT, name TEXT, result INTEGER, error INTEGER,
   effect INTEGER, duration_ms INTEGER, PRIMARY KEY(session, message, position)) WITHOUT ROWID;
 CREATE TABLE activity(
-  session INTEGER, quarter INTEGER, model TEXT, messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
+  session INTEGER, quarter INTEGER, model TEXT, counts INTEGER, own INTEGER, tier TEXT, host TEXT, step INTEGER,
+  messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, input INTEGER, cached INTEGER, output INTEGER,
-  reasoning INTEGER, total INTEGER, again INTEGER);
+  reasoning INTEGER, total INTEGER, fresh INTEGER, read INTEGER, written INTEGER, written_1h INTEGER,
+  generated INTEGER, searches INTEGER, cost REAL, unpriced INTEGER, unmetered INTEGER, is_priced INTEGER DEFAULT 0);
 CREATE INDEX activity_by_session ON activity(session, quarter);
+CREATE INDEX activity_to_price ON activity(session) WHERE is_priced=0;
 CREATE TABLE terms(list INTEGER PRIMARY KEY AUTOINCREMENT, terms TEXT NOT NULL);
 CREATE VIRTUAL TABLE said USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii');
 CREATE VIRTUAL TABLE said_terms USING fts5vocab(said, row);
 INSERT INTO said(said, rank) VALUES('hashsize', 67108864);
 INSERT INTO facts VALUES('change', 0), ('next_row', 1), ('dead_rows', 0), ('whole_row', 0), ('bulk', 0),
-  ('indexings', 0), ('terms_made', 0), ('stats', x'');
+  ('prices', ''), ('indexings', 0), ('terms_made', 0), ('stats', x'');
 """
 
 

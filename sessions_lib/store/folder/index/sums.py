@@ -2,8 +2,9 @@
 
 A message that stands in several files counts once (``messages.counts``): in the session that wrote it rather than in
 one that inherited it, then in the one whose id comes first, then where it stands first. ``activity`` holds the sums of
-a session by quarter of an hour and model, so that numbers over 10,000 sessions are sums over their 20,000 rows and not
-over 500,000 messages (11 ms against 160 to 400, measured on 508,617).
+a session by quarter of an hour, model and what else a price depends on, copies apart (``counts``, ``own``), so that
+numbers over 10,000 sessions are sums over their 20,000 rows and not over 500,000 messages (11 ms against 160 to 400,
+measured on 508,617).
 
 The protocol: whoever changes rows of messages calls ``settle`` with the identities of the messages that came or went,
 in the same transaction. It sets ``counts`` anew for exactly these identities, and makes the rows of ``activity`` anew
@@ -19,6 +20,7 @@ import sqlite3
 from collections.abc import Collection
 from datetime import date
 
+from sessions_lib.price_table import Billed
 from sessions_lib.store.numbers import COUNTS, TOKENS
 
 # Every zone's days begin at a multiple of 15 minutes UTC. Quarters are counted so that 96 make ``date.toordinal()``:
@@ -37,23 +39,39 @@ UPDATE messages SET counts = 1 - counts WHERE row IN (
 RETURNING session"""
 # What no model wrote (prompts, results) stands under none; an answer that names none stands under ''.
 _MODEL = "CASE WHEN m.role='assistant' THEN coalesce(m.model, '') END"
-_COLUMNS = ", ".join(("session", "quarter", "model", *COUNTS, *TOKENS, "again"))
+_COLUMNS = ", ".join(
+    [*("session", "quarter", "model", "counts", "own", "tier", "host", "step"), *COUNTS, *TOKENS, *Billed._fields]
+)
 _CHOSEN = "m.session IN (SELECT value FROM json_each(?))"
+_KEY = "m.counts, m.number >= s.inherited AS own"
+_GROUP = "m.session, quarter, named, m.counts, own"
+
+
+def billed(c: str) -> tuple[str, ...]:
+    """What is billed of a row ``c`` of messages or of calls, in the order of ``Billed``."""
+    fresh = f"coalesce({c}.input, 0) - {c}.read - {c}.written - {c}.written_1h"
+    return fresh, f"{c}.read", f"{c}.written", f"{c}.written_1h", f"coalesce({c}.output, 0)", f"{c}.searches"
+
+
+def _tokens(c: str, condition: str) -> str:
+    """The sums of ``TOKENS`` and of what is billed over the rows ``c`` that meet ``condition``."""
+    every = (*(f"{c}.{name}" for name in TOKENS), *billed(c))
+    return ", ".join(f"sum({column}) FILTER (WHERE {condition})" for column in every)
+
+
 _ACTIVITY = f"""
 INSERT INTO activity({_COLUMNS})
-SELECT m.session, {QUARTER} AS quarter, {_MODEL} AS named, sum(m.counts),
-  sum(m.counts AND m.role='user'), sum(m.counts AND m.role='assistant'), sum(m.counts AND m.total IS NOT NULL),
-  sum(m.counts * m.calls), sum(m.counts AND m.role='tool'), sum(m.counts * m.error),
-  {", ".join(f"sum(CASE WHEN m.counts AND NOT m.several THEN m.{name} END)" for name in TOKENS)},
-  sum(CASE WHEN NOT m.counts THEN m.total END)
-FROM messages m JOIN sessions s ON s.n=m.session WHERE {_CHOSEN} GROUP BY m.session, quarter, named"""
+SELECT m.session, {QUARTER} AS quarter, {_MODEL} AS named, {_KEY}, m.tier, m.host, m.step, count(*),
+  sum(m.role='user'), sum(m.role='assistant'), sum(m.total IS NOT NULL), sum(m.calls), sum(m.role='tool'),
+  sum(m.error), {_tokens("m", "NOT m.several")}
+FROM messages m JOIN sessions s ON s.n=m.session WHERE {_CHOSEN} GROUP BY {_GROUP}, m.tier, m.host, m.step"""
 # The tokens of an answer that several models made are each model's own.
 _BY_CALL = f"""
 INSERT INTO activity({_COLUMNS})
-SELECT m.session, {QUARTER} AS quarter, c.model, 0, 0, 0, 0, 0, 0, 0,
-  {", ".join(f"sum(c.{name})" for name in TOKENS)}, NULL
+SELECT m.session, {QUARTER} AS quarter, c.model AS named, {_KEY}, c.tier, c.host, c.step, 0, 0, 0, 0, 0, 0, 0,
+  {_tokens("c", "1")}
 FROM model_calls c JOIN messages m ON m.session=c.session AND m.number=c.message JOIN sessions s ON s.n=m.session
-WHERE {_CHOSEN} AND m.counts GROUP BY m.session, quarter, c.model"""
+WHERE {_CHOSEN} GROUP BY {_GROUP}, c.tier, c.host, c.step"""
 
 
 def settle(db: sqlite3.Connection, identities: Collection[int], change: int) -> None:

@@ -1,0 +1,163 @@
+"""What an answer cost: token counts → money, from dated prices that need no network.
+
+Prices come from a person's own file, then from ``genai-prices``: by day, by tier (batch, priority, fast), by how long
+the request was, with cache reads, cache writes for five minutes and for an hour, and web searches apart. A model
+without a price is **unpriced**, a local server and the offline demo are **unmetered**. Neither is ever 0, and no price
+is taken without its name (``Cost.matched``).
+
+Prices are whole picodollars (10⁻¹² of a dollar) a token, so a sum does not depend on the order of its parts. What
+decides the price of a call is its ``Rate``; calls of one rate and one quarter of an hour may be summed first.
+
+Does not read sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sessions_lib.messages import model_calls
+from sessions_lib.messages.model_calls import ModelCall
+from sessions_lib.price_table import PICO, Billed, Rate, step_of, unit_of
+from sessions_lib.price_table import version as version
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Money of some answers: the dollars that are known, and the tokens that have none.
+
+    ``cost`` is in US dollars, ``None`` if no answer was priced; ``unpriced`` are tokens of models without a price,
+    ``unmetered`` those of local servers and the demo, beside it.
+    """
+
+    cost: float | None = None
+    unpriced: int = 0
+    unmetered: int = 0
+
+    @property
+    def is_partial(self) -> bool:
+        """True if some tokens are without a price: the true sum is larger."""
+        return self.cost is not None and self.unpriced > 0
+
+
+NOTHING = Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one usage cost: ``amount`` of ``currency`` if it is ``priced``, else ``None``.
+
+    ``matched`` names the price that was taken (``anthropic claude-sonnet-5``), else the model without one; ``version``
+    says which table of prices.
+    """
+
+    state: Literal["priced", "unpriced", "unmetered"]
+    amount: float | None = None
+    currency: str = "USD"
+    matched: str = ""
+    version: str = ""
+
+
+def cost(usage: Any, model: str, when: datetime | None = None, base_url: str | None = None) -> Cost:
+    """What a ``usage`` as reported cost at the time ``when`` (default: now) at the address ``base_url``.
+
+    A usage that lists several calls of models is their sum, each at its own price; unpriced if one of them is.
+
+    >>> cost({"prompt_tokens": 1_000_000, "completion_tokens": 0}, "gpt-5").amount
+    1.25
+    """
+    calls = model_calls.of({"role": "assistant", "model": model, "usage": usage})
+    return _joined([_cost_of(call, when, base_url or "") for call in calls], model)
+
+
+def _cost_of(call: ModelCall, when: datetime | None, host: str) -> tuple[int | None, str]:
+    """Picodollars, ``None`` without a price and -1 unmetered, and the name of the price or of the model."""
+    unit = unit_of(rate_of(call, host), when)
+    if unit is None:
+        return None, call.model or "unknown model"
+    if isinstance(unit, str):
+        return -1, call.model
+    return unit.price(billed(call)), unit.matched
+
+
+def _joined(costs: list[tuple[int | None, str]], model: str) -> Cost:
+    known = [amount for amount, _ in costs if amount is not None and amount >= 0]
+    if not costs or any(amount is None for amount, _ in costs):
+        unknown = dict.fromkeys(name for amount, name in costs if amount is None)
+        return Cost("unpriced", matched=", ".join(unknown) or model, version=version())
+    matched = ", ".join(dict.fromkeys(name for _, name in costs))
+    if not known:
+        return Cost("unmetered", matched=matched, version=version())
+    return Cost("priced", dollars(sum(known)), matched=matched, version=version())
+
+
+def spent(calls: Iterable[tuple[ModelCall, datetime | None, str]]) -> Spent:
+    """The money of some calls, each with its time and address."""
+    total: int | None = None
+    unpriced = unmetered = 0
+    for call, when, host in calls:
+        amount, _ = _cost_of(call, when, host)
+        if amount is None:
+            unpriced += call.tokens.total or 0
+        elif amount < 0:
+            unmetered += call.tokens.total or 0
+        else:
+            total = (total or 0) + amount
+    return Spent(dollars(total), unpriced, unmetered)
+
+
+def add(parts: Iterable[Spent]) -> Spent:
+    """``parts`` together."""
+    listed = list(parts)
+    known = [part.cost for part in listed if part.cost is not None]
+    total = dollars(sum(round(one * PICO) for one in known)) if known else None
+    return Spent(total, sum(part.unpriced for part in listed), sum(part.unmetered for part in listed))
+
+
+def dollars(pico: float | None) -> float | None:
+    """Picodollars as dollars; ``None`` stays unknown."""
+    return None if pico is None else round(pico / PICO, 12)
+
+
+# ---------------------------------------------------------------- what is billed
+
+
+def billed(call: ModelCall) -> Billed:
+    """The tokens of ``call`` as they are billed; a part is never larger than its whole."""
+    tokens = call.tokens
+    sent = tokens.input or 0
+    read, written, hour = bounded(tokens.input, tokens.cached, call.written, call.written_1h)
+    return Billed(sent - read - written - hour, read, written, hour, tokens.output or 0, call.searches or 0)
+
+
+def bounded(sent: int | None, cached: int | None, written: int | None, written_1h: int | None) -> tuple[int, int, int]:
+    """Read from the cache, written for five minutes and for an hour, of an input of ``sent``."""
+    read = min(cached or 0, sent or 0)
+    whole = min(max(written or 0, written_1h or 0), (sent or 0) - read)
+    hour = min(written_1h or 0, whole)
+    return read, whole - hour, hour
+
+
+def rate_of(call: ModelCall, host: str) -> Rate:
+    """What decides the price of ``call`` at the address ``host``."""
+    return Rate(call.model, call.tier, host, step_of(call.tokens))
+
+
+def host_of(message: Mapping[str, Any], settings: tuple[str, str]) -> str:
+    """Where ``message`` was answered: what it says, else the address in the ``settings`` of its session.
+
+    ``settings`` are the session's address and model: what another model said, another address may have answered.
+    """
+    own = message.get("base_url")
+    if isinstance(own, str) and own:
+        return own
+    host, model = settings
+    return host if host and model in ("", message.get("model")) else ""
+
+
+def settings_of(meta: Mapping[str, Any]) -> tuple[str, str]:
+    """The address and the model that a session's metadata names, each ``""`` for none."""
+    host, model = meta.get("base_url"), meta.get("model")
+    return (host if isinstance(host, str) else ""), (model if isinstance(model, str) else "")
