@@ -5,6 +5,7 @@ Pure functions: the stores copy.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,11 +36,14 @@ class ForkPoint:
     place: str
 
 
-def point(session: str, title: str, said: Sequence[Message], at: int | None) -> ForkPoint:
-    """The fork point after ``at`` messages (``None``: the last allowed), or ``ForkPointForbidden`` with the nearest."""
+def point(session: str, title: str, said: Sequence[Message], at: int | None, then: Sequence[Message] = ()) -> ForkPoint:
+    """The fork point after ``at`` messages (``None``: the last allowed), or ``ForkPointForbidden`` with the nearest.
+
+    What stands behind ``then``, the fork's own first messages, has to be allowed where there are any.
+    """
     if at is None:
         at = tool_calls.last_fork_point(said)
-    elif not tool_calls.is_fork_point(said, at):
+    elif not 0 <= at <= len(said) or not tool_calls.is_fork_point([*said[:at], *then], at + len(then)):
         raise ForkPointForbidden(session, at, tool_calls.nearest_fork_points(said, at), len(said))
     message_id = messages.ids(said[:at])[-1] if at else None
     return ForkPoint(at, message_id, len(said) - at, title, places.place(said, at))
@@ -66,6 +70,39 @@ def base_id(parent: str, meta: Mapping[str, Any]) -> str:
     from sessions_lib.redaction import ids  # only a new session needs its rules
 
     return f"{_FORK.sub('', ids.without_secrets(parent, [str(meta['title'])]))[:100] or 'session'}-fork"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A fork in which something else was said: ``at`` messages are copied, ``then`` are its own; ``mark`` says what."""
+
+    at: int
+    then: list[Message]
+    mark: str
+
+
+def change(said: Sequence[Message], index: int, content: Any) -> Change:
+    """The fork of ``said`` in which the message ``index`` says ``content``, and nothing comes after its step.
+
+    The changed message says that a person wrote it and which one it stands for (``edited``). Of an answer only words
+    stay: no calls, no reasoning, and no tokens were spent on it. A result keeps the other results of its step.
+    """
+    old = said[index]
+    role, was = old.get("role"), messages.ids(said[: index + 1])[-1]
+    kept = ("role", "tool_call_id", "name", "effect") if role == "tool" else ("role", "name")
+    made: Message = {key: old[key] for key in kept if key in old}
+    made |= {"content": content, "edited": {"by": "person", "was": was}}
+    then = [made]
+    what = "prompt"
+    if role == "tool":
+        what = f"result of {old['name']}" if isinstance(old.get("name"), str) else "result"
+        rest = itertools.takewhile(lambda message: message.get("role") == "tool", said[index + 1 :])
+        then += [{key: value for key, value in message.items() if key != "id"} for message in rest]
+    elif role == "assistant":
+        what = "answer"
+        made["usage"] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+    turn = messages.turn_count(said[: index + 1])
+    return Change(index, [messages.stamped(message) for message in then], f"{what} changed in turn {turn}")
 
 
 def numbered(title: str, taken: Collection[str | None]) -> str:

@@ -245,12 +245,13 @@ class MemoryStore:
         *,
         mark: str = "",
         known: Contents | None = None,
+        then: Sequence[Message] = (),
     ) -> Forked:
         """Copy the first ``at`` messages as a new session."""
         with self._mutex:
             kept = self._still(session_id)
             shown = display_title(_metadata(kept).title, m.first_prompt(kept.messages), session_id)
-            point = forks.point(session_id, shown, kept.messages, at)
+            point = forks.point(session_id, shown, kept.messages, at, then)
             meta = forks.meta(session_id, _metadata(kept), point, title, mark)
             base = forks.base_id(session_id, meta)
             if title is None:
@@ -259,9 +260,10 @@ class MemoryStore:
                     meta["title"], {_metadata(self._sessions[one]).title for one in siblings}
                 )
             child = self.create(new_id, base, meta)
-            if point.at:
+            if point.at or then:
                 fork = self._sessions[child]
-                fork.messages, fork.version = kept.messages[: point.at], next(self._changes)
+                own = [encoding.decode(encoding.encode(message)) for message in then]
+                fork.messages, fork.version = [*kept.messages[: point.at], *own], next(self._changes)
                 fork.written = datetime.now(UTC)
         return Forked(child, point.left_out)
 

@@ -12,7 +12,7 @@ Does not know how a store keeps sessions, and does not call a model, list or sea
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -218,17 +218,24 @@ class Session:
     # ------------------------------------------------------------ forks
 
     def fork(
-        self, new_id: str | None = None, at: int | None = None, title: str | None = None, *, mark: str = ""
+        self,
+        new_id: str | None = None,
+        at: int | None = None,
+        title: str | None = None,
+        *,
+        mark: str = "",
+        then: Sequence[Message] = (),
     ) -> Session:
         """A new session that starts as a copy of the first ``at`` messages (default: the last allowed point).
 
         Ids and times are kept, the parent untouched. Tags and settings are taken over. Without a ``title`` it is called
         as this session and, behind a dot, where it was forked, or ``mark``: what it does otherwise.
+        ``then`` are its first own messages (see ``forks.change``).
         ``ForkPointForbidden`` names the nearest allowed points; ``SessionExists`` if ``new_id`` is taken. The new
         session's ``report`` says what was left out. Never waits: a running session can be forked.
         """
         with self._mutex:
-            return fork(self._store, self._id, new_id, at, title, mark=mark, known=self._known)
+            return fork(self._store, self._id, new_id, at, title, mark=mark, known=self._known, then=then)
 
     # ------------------------------------------------------------ joining
 
@@ -307,9 +314,10 @@ def fork(
     *,
     mark: str = "",
     known: Contents | None = None,
+    then: Sequence[Message] = (),
 ) -> Session:
     """A fork of the session ``parent`` of ``store``; see ``Session.fork``."""
-    forked = store.fork(parent, new_id, at, title, mark=mark, known=known)
+    forked = store.fork(parent, new_id, at, title, mark=mark, known=known, then=then)
     child = Session.__new__(Session)
     child._keep(store, forked.id, forked.left_out)
     return child

@@ -159,8 +159,12 @@ class SessionStore(Protocol):
         *,
         mark: str = "",
         known: Contents | None = None,
+        then: Sequence[Message] = (),
     ) -> Forked:
-        """Copy the first ``at`` messages (``None``: up to the last allowed point), ids kept; ``ForkPointForbidden``."""
+        """Copy the first ``at`` messages (``None``: up to the last allowed point), ids kept; ``ForkPointForbidden``.
+
+        ``then`` are its first own messages, there as soon as it is: what was changed in the fork.
+        """
 
     def hold(self, session_id: str, timeout_s: float = 1.0) -> Hold: ...
     def holder(self, session_id: str) -> Holder | None: ...

@@ -23,6 +23,7 @@ from sessions_lib.errors import (
     SessionNotFound,
 )
 from sessions_lib.query import parse
+from sessions_lib.store import forks
 from sessions_lib.store.folder import scan
 from sessions_lib.store.folder.store import FolderStore
 from sessions_lib.store.manager import SessionManager
@@ -207,6 +208,26 @@ def test_what_is_deleted_comes_back_and_what_is_purged_does_not(manager: Session
     assert ([one.session for one in purged], kept, manager.trash()) == (["tides"], [], [])
     with pytest.raises(SessionError):
         manager.restore("tides")
+
+
+def test_a_fork_may_say_something_else_where_it_begins(manager: SessionManager) -> None:
+    session = manager.create(session_id="tides")
+    first = {"role": "user", "content": "How deep?"}
+    session.extend([first, call("c1"), result("c1", name="depth"), {"role": "assistant", "content": "Forty."}])
+    outcome = forks.change(session.messages, 2, "4 m")
+    answer = forks.change(session.messages, 3, "Fifty.")
+
+    other = session.fork("other", outcome.at, then=outcome.then, mark=outcome.mark)
+    third = session.fork(at=answer.at, then=answer.then, mark=answer.mark)
+
+    assert [message["content"] for message in other.messages] == ["How deep?", None, "4 m"]
+    assert other.messages[2]["edited"] == {"by": "person", "was": session.messages[2]["id"]}
+    assert (other.inherited, other.title) == (2, "How deep? · result of depth changed in turn 1")
+    assert manager.open("other").report.unanswered == []
+    assert (third.messages[3]["content"], third.title) == ("Fifty.", "How deep? · answer changed in turn 1")
+    assert len({message["id"] for one in (session, other, third) for message in one.messages}) == 6
+    with pytest.raises(SessionError):
+        session.fork(at=2)
 
 
 def test_a_trial_is_kept_whole_beside_the_sessions(manager: SessionManager) -> None:

@@ -18,8 +18,10 @@ from sessions_lib.store.folder import disk, metadata
 from sessions_lib.store.folder.folder import SUFFIX, claim
 
 
-def copy(file: Path, size: int, new_id: str | None, meta: dict[str, Any], *, number_title: bool) -> str:
+def copy(file: Path, size: int, new_id: str | None, meta: dict[str, Any], *, number_title: bool, then: bytes) -> str:
     """Copy the first ``size`` bytes of ``file`` as a new session and return its id, made of the parent's without one.
+
+    ``then`` are the lines behind them.
 
     ``SessionExists`` if ``new_id`` is taken, ``FileNotFoundError`` if ``file`` is gone. With ``number_title`` a fork
     called as one of its siblings gets a number.
@@ -29,9 +31,11 @@ def copy(file: Path, size: int, new_id: str | None, meta: dict[str, Any], *, num
     try:
         if size:
             disk.copy_prefix(file, copied, size)
+        if then:
+            disk.append(copied, then, create=not size)
         named = partial(_numbered, file.parent, base, meta["title"]) if number_title else None
         child = claim(file.parent, new_id, base, meta, title=named)
-        if size:
+        if size or then:
             disk.put_in_place(copied, file.with_name(child + SUFFIX))
     finally:
         copied.unlink(missing_ok=True)

@@ -262,19 +262,21 @@ class FolderStore:
         *,
         mark: str = "",
         known: Contents | None = None,
+        then: Sequence[Message] = (),
     ) -> Forked:
         """Copy the bytes of the prefix under a new id; without ``known`` a long session is not read for it."""
-        found = None if known is not None else fork_points.find(self.catalog, session_id, at)
+        found = None if known is not None or then else fork_points.find(self.catalog, session_id, at)
         known = known or self.open(session_id)
         if found is None:
             self.read(session_id, known, messages=True)
             shown = display_title(known.meta.title, m.first_prompt(known.messages), session_id)
-            point = forks.point(session_id, shown, known.messages, at)
+            point = forks.point(session_id, shown, known.messages, at, then)
             found = point, known.places.ends[point.at - 1] if point.at else 0
         point, size = found
         meta = forks.meta(session_id, known.meta, point, title, mark)
         try:
-            child = forking.copy(self.path(session_id), size, new_id, meta, number_title=title is None)
+            own = encoding.encode_lines(then)
+            child = forking.copy(self.path(session_id), size, new_id, meta, number_title=title is None, then=own)
         except FileNotFoundError as error:
             raise self._gone(session_id) from error
         return Forked(child, point.left_out)
