@@ -34,6 +34,8 @@ ONLY_IN = {
     "pandas": ("stats",),
     "numpy": ("stats",),
     "genai_prices": ("price_table",),
+    "psycopg": ("store",),
+    "psycopg_pool": ("store",),
     "orjson": (),  # msgspec is the one JSON library
     "pages": (),
     "app": (),
@@ -180,7 +182,7 @@ def loaded_by(program: str, folder: Path) -> set[str]:
     return set(done.stderr.rpartition("loaded ")[2].split())
 
 
-HEAVY = {"genai_prices", "streamlit", "pandas", "numpy", "openai", "httpx2", "markdown_it"}
+HEAVY = {"genai_prices", "streamlit", "pandas", "numpy", "openai", "httpx2", "markdown_it", "psycopg", "psycopg_pool"}
 
 
 def test_listing_waits_for_no_heavy_package(tmp_path: Path) -> None:
@@ -215,6 +217,11 @@ BORDERS = {
     "sqlite3": ("sessions_lib/store/folder/", "sessions_lib/importers/", "sessions_lib/adapters/"),
     "fcntl": ("sessions_lib/store/folder/",),
     "psycopg": ("sessions_lib/store/postgres/",),
+    "psycopg_pool": ("sessions_lib/store/postgres/",),
+    "sessions_lib.store.postgres": (
+        "sessions_lib/store/postgres/",
+        "sessions_lib/store/store.py",  # picks the store of a place
+    ),
     "sessions_lib.store.folder": (
         "sessions_lib/store/folder/",
         "sessions_lib/store/store.py",  # picks the store of a place
@@ -284,6 +291,8 @@ def test_nobody_looks_over_the_wall_of_the_store() -> None:
         ("pages/shared/found.py", "from sessions_lib.store.folder.index.catalog import Catalog"),
         ("sessions_lib/cli/look.py", "def f():\n    from sessions_lib.store import folder"),
         ("sessions_lib/store/folder/store.py", "import psycopg"),
+        ("sessions_lib/store/manager.py", "from psycopg_pool import ConnectionPool"),
+        ("pages/sessions.py", "from sessions_lib.store.postgres.database import Database"),
         ("sessions_lib/cli/look.py", "import streamlit as st"),
         ("sessions_lib/cli/numbers.py", "import pandas as pd"),
         ("sessions_lib/export/export.py", "name = session_id + '.jsonl'"),

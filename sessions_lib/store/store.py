@@ -221,7 +221,12 @@ def is_address(where: str) -> bool:
 
 
 def open_store(where: str | Path) -> SessionStore:
-    """The store at ``where``, a folder; nothing is made yet, and everybody in this process shares it."""
-    if is_address(str(where)):
-        raise SessionError("Sessions in PostgreSQL cannot be opened by this version of Forkbook. Give a folder.")
-    return folder_store.of(Path(where))
+    """The store at ``where``, a folder or an address; nothing is made yet, and everybody in this process shares it."""
+    if not is_address(str(where)):
+        return folder_store.of(Path(where))
+    try:
+        from sessions_lib.store.postgres import store as postgres_store  # its driver is an extra
+    except ImportError as error:
+        what = "Sessions in PostgreSQL need its driver. Install it: pip install 'forkbook[team]'"
+        raise SessionError(what) from error
+    return postgres_store.of(str(where))

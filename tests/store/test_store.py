@@ -28,7 +28,8 @@ from sessions_lib.store.folder import scan
 from sessions_lib.store.folder.store import FolderStore
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.memory import MemoryStore
-from sessions_lib.store.store import SessionStore
+from sessions_lib.store.store import SessionStore, open_store
+from tests import database
 from tests.record import call, result, said
 
 UTC = ZoneInfo("UTC")
@@ -78,6 +79,8 @@ STORES: dict[str, Callable[[Path], SessionStore]] = {
     "damaged catalog": _Broken,
     "deleted catalog": _Deleted,
 }
+if database.is_there():
+    STORES["postgresql"] = lambda folder: open_store(database.SERVER.new_database())
 
 
 @pytest.fixture(params=STORES)

@@ -31,9 +31,9 @@ import msgspec
 
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
+from sessions_lib.store.damage import Line as Line
+from sessions_lib.store.damage import parse_line as parse_line
 from sessions_lib.store.folder import disk
-from sessions_lib.store.folder.damage import Line as Line
-from sessions_lib.store.folder.damage import parse_line as parse_line
 from sessions_lib.store.folder.disk import BLOCK as BLOCK
 from sessions_lib.store.records import DamagedLine
 
