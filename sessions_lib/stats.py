@@ -20,7 +20,7 @@ Does not draw, and never reads a session's file itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
@@ -238,6 +238,21 @@ def context(catalog: SessionCatalog, session: str) -> pd.DataFrame:
     maybe = ("context", "input", "output", "total", "so_far")
     frame = _frame(turns, columns, whole=("turn", "message", "answers"), maybe=maybe)
     return frame.astype({"inherited": bool})
+
+
+def trial(results: Iterable[Any], checks: Sequence[str]) -> pd.DataFrame:
+    """A row a repeat of a trial: what it took, and what each of ``checks`` (by its name) says of it.
+
+    ``variant``, ``session``, ``state`` (string); ``repeat`` (int64); ``passed`` (boolean); ``tokens`` (Int64),
+    ``seconds``, ``dollars`` (float, NaN for unknown); a column a check (object: True, False, a score or why not).
+    """
+    columns = ("variant", "repeat", "session", "state", "passed", "tokens", "seconds", "dollars")
+    rows = [(*(getattr(one, name) for name in columns), *one.verdicts) for one in results]
+    rows = [row if len(row) == len(columns) + len(checks) else (*row, *[None] * len(checks)) for row in rows]
+    frame = _frame(
+        rows, (*columns, *checks), whole=("repeat",), maybe=("tokens",), texts=("variant", "session", "state")
+    )
+    return frame.astype({"passed": "boolean", "seconds": "float", "dollars": "float"})
 
 
 # ---------------------------------------------------------------- pieces

@@ -21,7 +21,7 @@ ROWS = [
     ["messages", "query", "redaction", "own_prices"],
     ["price_table", "prices"],
     ["store"],
-    ["agent", "compare", "stats", "importers"],
+    ["agent", "compare", "stats", "importers", "trials"],
     ["export", "adapters"],
     ["demo"],
     ["cli"],

@@ -104,6 +104,11 @@ class Session:
         return min(self._known.meta.inherited, len(self.messages))
 
     @property
+    def store(self) -> SessionStore:
+        """The store that keeps it."""
+        return self._store
+
+    @property
     def path(self) -> Path | None:
         """The file of the messages, or ``None`` in memory; it need not exist before the first message."""
         return self._store.path(self._id)

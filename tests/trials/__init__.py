@@ -1,0 +1,1 @@
+"""Trials: is the better branch better, or was it luck?"""
