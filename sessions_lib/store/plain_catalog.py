@@ -27,7 +27,7 @@ Names = list[str]
 Progress = Callable[[int, int], None]
 
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_KEYS: dict[str, Callable[[Scanned], Any]] = {
+KEYS: dict[str, Callable[[Scanned], Any]] = {
     "last_active": lambda one: one.info.last_active,
     "title": lambda one: one.info.title.translate(_ASCII_LOWER),
     "created": lambda one: one.info.created,
@@ -46,7 +46,7 @@ _KEYS: dict[str, Callable[[Scanned], Any]] = {
 def in_order(sessions: Iterable[Scanned], order: str, *, descending: bool) -> Infos:
     """The rows of ``sessions`` by ``order`` (see ``SessionCatalog.page``); unknown last, equal ones by id."""
     by_id = sorted(sessions, key=lambda one: one.info.id)
-    keyed = [(_KEYS[order](one), one.info) for one in by_id]
+    keyed = [(KEYS[order](one), one.info) for one in by_id]
     known = sorted((pair for pair in keyed if pair[0] is not None), key=lambda pair: pair[0], reverse=descending)
     return [row for _, row in [*known, *(pair for pair in keyed if pair[0] is None)]]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -126,6 +126,14 @@ class Database:
                 time.sleep(_PAUSE_S)
             except psycopg.Error as error:
                 raise told(error, self.where) from error
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one statement."""
+        return self.run(lambda connection: connection.execute(statement, values or None).fetchall())
+
+    def row(self, statement: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row of one statement, if there is any."""
+        return self.run(lambda connection: connection.execute(statement, values or None).fetchone())
 
     def in_transaction(self, work: Callable[[Connection], T]) -> T:
         """``run``, all or nothing."""

@@ -72,5 +72,5 @@ def put_lines(connection: Connection, n: int, given: Sequence[str]) -> None:
     rows, damaged = parsed(written)
     writing.put(connection, n, rows, range(len(rows)))
     writing.put_damage(connection, n, damaged)
-    size = sum(len(line.encode("utf-8", "surrogateescape")) + 1 for line in written)
+    size = sum(len(line.encode("utf-8", "surrogateescape")) + 1 for line in given) - 1
     writing.put_counts(connection, n, messages=len(rows), lines=len(written), size=size)

@@ -153,5 +153,5 @@ _renewing = _Renewing()
 def holder(database: Database, name: str) -> Holder | None:
     """Who has the lease of ``name`` now."""
     asked = "select pid, host, since from forkbook.lease where name = %s and until > clock_timestamp()"
-    found = database.run(lambda connection: connection.execute(asked, (name.lower(),)).fetchone())
+    found = database.row(asked, (name.lower(),))
     return None if found is None else Holder(*found)

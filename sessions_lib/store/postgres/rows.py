@@ -56,10 +56,10 @@ def row_of(message: Message, line: bytes | None = None) -> Row:
     written = (encoding.encode(message) if line is None else line).decode()
     given = message.get("id")
     said = query.fold(content.searchable(message))
-    return Row(_text(given) if isinstance(given, str) else "", _text(message["role"]), written, _text(said))
+    return Row(as_text(given) if isinstance(given, str) else "", as_text(message["role"]), written, as_text(said))
 
 
-def _text(value: str) -> str:
+def as_text(value: str) -> str:
     """``value`` as the database can hold it; a search never finds by what is lost."""
     return value.replace("\0", " ").encode("utf-8", "replace").decode()
 

@@ -78,12 +78,12 @@ class PostgresStore:
     def ids(self) -> set[str]:
         """The ids of all sessions."""
         asked = "select id from forkbook.session where kind is null"
-        return {session for (session,) in self.database.run(lambda db: db.execute(asked).fetchall())}
+        return {session for (session,) in self.database.rows(asked)}
 
     def metas(self) -> Mapping[str, Metadata]:
         """The metadata of all sessions."""
         asked = "select id, meta from forkbook.session where kind is null"
-        rows = self.database.run(lambda db: db.execute(asked).fetchall())
+        rows = self.database.rows(asked)
         return {session: sessions.metadata(session, meta) for session, meta in rows}
 
     def _state(self, session_id: str) -> State | None:
@@ -104,7 +104,7 @@ class PostgresStore:
     def size_bytes(self, session_id: str) -> int | None:
         """How many bytes its lines take; ``None`` without any."""
         asked = "select bytes, lines from forkbook.session where kind is null and id = %s"
-        found = self.database.run(lambda db: db.execute(asked, (session_id,)).fetchone())
+        found = self.database.row(asked, (session_id,))
         if found is None:
             raise SessionNotFound(session_id)
         return found[0] if found[1] else None
@@ -292,12 +292,12 @@ class PostgresStore:
     def trials(self) -> list[str]:
         """The names of the trials, sorted."""
         asked = 'select name from forkbook.trial order by name collate "C"'
-        return [name for (name,) in self.database.run(lambda db: db.execute(asked).fetchall())]
+        return [name for (name,) in self.database.rows(asked)]
 
     def trial(self, name: str) -> dict[str, Any] | None:
         """The trial ``name`` as it was put; ``None`` if there is none."""
         asked = "select kept from forkbook.trial where name = %s"
-        found = self.database.run(lambda db: db.execute(asked, (names.check_id(name),)).fetchone())
+        found = self.database.row(asked, (names.check_id(name),))
         return None if found is None else encoding.decode(found[0])
 
     def put_trial(self, name: str, values: Mapping[str, Any] | None) -> None:
