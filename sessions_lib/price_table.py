@@ -104,13 +104,13 @@ def step_of(tokens: Usage) -> int:
     return 0 if sent <= STEPS[0] else sum(sent > step for step in STEPS)
 
 
-def unit_of(rate: Rate, when: datetime | None) -> Unit | Literal["unmetered"] | None:
-    """The unit prices of ``rate`` at ``when`` (``None``: now); ``"unmetered"``, or ``None`` without a price."""
+def units_of(rate: Rate) -> Units:
+    """The unit prices of ``rate`` over time."""
     own = own_prices.current()
-    return _units(rate, f"{own.name} {own.stamp}").at(when or datetime.now(UTC))
+    return _units(rate, f"{own.name} {own.stamp}")
 
 
-class _Units:
+class Units:
     """The prices of one rate over time."""
 
     def __init__(self, rate: Rate) -> None:
@@ -131,10 +131,11 @@ class _Units:
             if self._model is None and _is_near(rate.host):
                 self._fixed = "unmetered"
 
-    def at(self, when: datetime) -> Unit | Literal["unmetered"] | None:
-        """The unit prices at ``when``."""
+    def at(self, when: datetime | None) -> Unit | Literal["unmetered"] | None:
+        """The unit prices at ``when`` (``None``: now); ``"unmetered"``, or ``None`` without a price."""
         if self._model is None:
             return self._fixed
+        when = when or datetime.now(UTC)
         tier = self._rate.tier
         context = {"processing": tier, "service_tier": tier, "speed": tier} if tier else None
         is_own = any(self._model is one for one in self._provider.models) if self._provider else False
@@ -170,8 +171,8 @@ class _Units:
 
 
 @lru_cache(100_000)
-def _units(rate: Rate, own: str) -> _Units:
-    return _Units(rate)
+def _units(rate: Rate, own: str) -> Units:
+    return Units(rate)
 
 
 def _names(model: str) -> list[str]:

@@ -13,14 +13,15 @@ Does not read sessions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sessions_lib.messages import model_calls
+from sessions_lib.messages import effective_times, model_calls
+from sessions_lib.messages.content import Message
 from sessions_lib.messages.model_calls import ModelCall
-from sessions_lib.price_table import PICO, Billed, Rate, step_of, unit_of
+from sessions_lib.price_table import PICO, Billed, Rate, step_of, units_of
 from sessions_lib.price_table import version as version
 
 
@@ -74,7 +75,7 @@ def cost(usage: Any, model: str, when: datetime | None = None, base_url: str | N
 
 def _cost_of(call: ModelCall, when: datetime | None, host: str) -> tuple[int | None, str]:
     """Picodollars, ``None`` without a price and -1 unmetered, and the name of the price or of the model."""
-    unit = unit_of(rate_of(call, host), when)
+    unit = units_of(rate_of(call, host)).at(when)
     if unit is None:
         return None, call.model or "unknown model"
     if isinstance(unit, str):
@@ -106,6 +107,16 @@ def spent(calls: Iterable[tuple[ModelCall, datetime | None, str]]) -> Spent:
         else:
             total = (total or 0) + amount
     return Spent(dollars(total), unpriced, unmetered)
+
+
+def of(said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: int | None = None) -> Spent:
+    """The money of the messages from ``start`` up to ``end`` of the conversation ``said``, of metadata ``meta``."""
+    settings, moments = settings_of(meta), effective_times(said)
+    return spent(
+        (call, moments[number], host_of(said[number], settings))
+        for number in range(len(said))[start:end]
+        for call in model_calls.of(said[number])
+    )
 
 
 def add(parts: Iterable[Spent]) -> Spent:

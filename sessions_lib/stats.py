@@ -195,7 +195,7 @@ def families(catalog: SessionCatalog, asked: Query = ALL) -> pd.DataFrame:
         total = sum(totals) if totals or not answers else None
         again = sum(files) - (total or 0) if files and not (asked.since or asked.until) else None
         money = prices.add(prices.Spent(*once[one][3:]) for one in kin)
-        spent = (money.cost, money.unpriced, money.unmetered)
+        spent = (money.cost if answers else 0.0, money.unpriced, money.unmetered)
         made.append((root, titles[root], len(kin), turns, total, again, *spent))
     frame = _frame(made, columns, whole=("sessions", "turns"), maybe=("total", "sent_again"), texts=("root", "title"))
     return frame.sort_values(["total", "root"], ascending=[False, True], na_position="last", ignore_index=True)

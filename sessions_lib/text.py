@@ -8,6 +8,7 @@ Does not know what a message is.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -59,6 +60,34 @@ def tokens(own: int | None, inherited: int | None = 0, *, is_partial: bool = Fal
         return "tokens unknown"
     said = f"{own_text} {noun(own, 'token')}"
     return said if inherited == 0 else f"{said} of its own, inherited ones unknown"
+
+
+def money(dollars: float | None, *, is_partial: bool = False) -> str:
+    """``$1,204.50``, ``$0.10``, ``$0.014``, ``$0.0042``, ``$0`` for nothing; ``unknown``.
+
+    ``is_partial``: ``≥ $1.10`` for a sum of which not all parts are known. From a dollar on to the cent; of less, so
+    many places that two figures are left.
+    """
+    if dollars is None:
+        return UNKNOWN
+    small = 1 - math.floor(math.log10(dollars)) if dollars else 0
+    places = 2 if dollars >= 0.995 else 3 if dollars >= 0.0095 else small
+    written = f"{dollars:,.{places}f}"
+    if places > 2:
+        whole, _, parts = written.partition(".")
+        written = f"{whole}.{parts.rstrip('0').ljust(2, '0')}"
+    return f"{'≥ ' * is_partial}${written}"
+
+
+def spent(cost: float | None, unpriced: int, unmetered: int, *, is_partial: bool = False) -> str:
+    """What something cost in a word or two: ``$1.10``; ``≥ $1.10`` where some tokens have no price or some answers
+    reported none (``is_partial``); ``unpriced``, ``unmetered`` (a local server, the demo), ``unknown``.
+
+    ``unpriced`` and ``unmetered`` are tokens, as in ``prices.Spent``.
+    """
+    if cost is not None:
+        return money(cost, is_partial=is_partial or unpriced > 0)
+    return "unpriced" if unpriced else "unmetered" if unmetered else UNKNOWN
 
 
 def listed(items: Sequence[str]) -> str:

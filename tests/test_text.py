@@ -167,3 +167,41 @@ def test_made_titles_never_grow(title, turns):
         made = text.fork_title(made, text.place(turn, is_inside=True))
 
     assert len(made) <= len(once) + len("from the start")
+
+
+@pytest.mark.parametrize(
+    ("dollars", "written"),
+    [
+        (None, "unknown"),
+        (0.0, "$0"),
+        (0.000000013, "$0.000000013"),
+        (0.000042, "$0.000042"),
+        (0.00423, "$0.0042"),
+        (0.0099, "$0.01"),
+        (0.014, "$0.014"),
+        (0.1, "$0.10"),
+        (0.9996, "$1.00"),
+        (1.1, "$1.10"),
+        (1234.567, "$1,234.57"),
+    ],
+)
+def test_money_is_written_to_the_cent_and_less_with_two_figures(dollars: float | None, written: str) -> None:
+    assert text.money(dollars) == written
+
+
+@pytest.mark.parametrize(
+    ("cost", "unpriced", "unmetered", "is_partial", "written"),
+    [
+        (1.1, 0, 0, False, "$1.10"),
+        (1.1, 0, 300, False, "$1.10"),
+        (1.1, 300, 0, False, "≥ $1.10"),
+        (1.1, 0, 0, True, "≥ $1.10"),
+        (None, 300, 300, False, "unpriced"),
+        (None, 0, 300, False, "unmetered"),
+        (None, 0, 0, False, "unknown"),
+    ],
+)
+def test_what_has_no_price_is_said_and_never_zero(
+    cost: float | None, unpriced: int, unmetered: int, is_partial: bool, written: str
+) -> None:
+    assert text.spent(cost, unpriced, unmetered, is_partial=is_partial) == written

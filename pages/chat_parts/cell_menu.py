@@ -156,7 +156,7 @@ def _copy_link(session_id: str, index: int, menu_key: str) -> None:
 def _copy_markdown(said: list[Message], menu_key: str) -> None:
     _close_menu(menu_key)
     redaction = Redaction()
-    text = export.turn_markdown(redaction.leaving(said, {}).said)
+    text = export.turn_markdown(redaction.leaving(said, {}).said, {})
     browser.copy(text, "Turn copied as Markdown" + (f". {redaction.sentence()}" if redaction.findings else ""))
 
 

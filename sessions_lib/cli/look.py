@@ -6,7 +6,7 @@ Do not change, and do not read, more than they print.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +14,7 @@ import click
 from sessions_lib.cli import options, printing
 
 if TYPE_CHECKING:
-    from sessions_lib.messages.content import Message
+    from sessions_lib.prices import Spent
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.records import Hit, SessionInfo
     from sessions_lib.store.session import Session
@@ -27,14 +27,21 @@ WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
 @click.option("--date", "date", metavar="DAY", help="Only active on this day.")
 @click.option("--trash", "trash", is_flag=True, help="List the trash instead.")
 @click.option("--limit", "-n", "limit", type=click.IntRange(min=1), help="At most this many sessions.")
+@click.option("--cost", "cost", is_flag=True, help="Say what was spent in each, too.")
 @options.as_json
 @options.folder
 def list_sessions(
-    tag: tuple[str, ...], date: str | None, trash: bool, limit: int | None, json: bool, folder: str | None
+    tag: tuple[str, ...],
+    date: str | None,
+    trash: bool,
+    limit: int | None,
+    cost: bool,
+    json: bool,
+    folder: str | None,
 ) -> None:
     """List the sessions, newest first.
 
-    Example: forkbook list --tag python --date 2026-08-28
+    Example: forkbook list --tag python --date 2026-08-28 --cost
     """
     if trash:
         _list_trash(options.manager(folder), json)
@@ -47,35 +54,39 @@ def list_sessions(
         for one in tag or ():
             carrying = {row.id for row in found.find_by_tag(one)}
             rows = [row for row in rows if row.id in carrying]
-    rows = rows[:limit]
+        rows = rows[:limit]
+        money = found.catalog.costs([row.id for row in rows]) if cost else {}
     if json:
         for row in rows:
-            printing.record(row)
+            printing.record({**printing.jsonable(row), **printing.session_money(money[row.id])} if money else row)
     elif rows:
-        _print_sessions(rows)
+        _print_sessions(rows, money)
+    if cost:
+        options.say_own_prices()
     filtered = bool(tag or date)
     printing.talk(f"{printing.count(len(rows), 'session')} in {found.store.where}{' (filtered)' if filtered else ''}")
     if not rows and not filtered:
         printing.talk("Start one: forkbook chat. Or load the demo: forkbook demo")
 
 
-def _print_sessions(rows: list[SessionInfo]) -> None:
+def _print_sessions(rows: list[SessionInfo], money: Mapping[str, tuple[Spent, Spent]]) -> None:
     printing.table(
-        ("ID", "TITLE", "TURNS", "OWN TOKENS", "LAST MESSAGE", "TAGS", "NOTE"),
+        ("ID", "TITLE", "TURNS", "OWN TOKENS", "OWN COST", "LAST MESSAGE", "TAGS", "NOTE"),
         [
             (
                 row.id,
                 row.title,
                 printing.number(row.turns),
                 printing.number(row.own_tokens.total),
+                printing.spent(money[row.id][0], row.own_tokens) if money else "",
                 printing.moment(row.last_active),
                 ", ".join(row.tags),
                 "; ".join(notes(row)),
             )
             for row in rows
         ],
-        cut=(0, 1, 5, 6),
-        right=(2, 3),
+        cut=(0, 1, 6, 7),
+        right=(2, 3, 4),
     )
 
 
@@ -131,11 +142,12 @@ def show(session: str, last: int | None, json: bool, folder: str | None) -> None
 
         _print_head(found)
         turns = places.turns_of(found.messages)
-        for index, message in enumerate(found.messages[start:], start):
+        for index in range(start, len(found.messages)):
             if index == found.inherited and index:
                 place = places.place(found.messages, index)
                 printing.data(f"\n--- Forked from {printing.line(found.parent or '')} {place} ---")
-            _print_message(index, message, turns[index])
+            _print_message(found, index, turns[index])
+        options.say_own_prices()
     for sentence in reported(found):
         printing.talk(sentence)
 
@@ -145,7 +157,7 @@ def _print_head(session: Session) -> None:
     from sessions_lib.messages import places
 
     printing.heading(printing.line(session.title))
-    facts = [session.id, *export_facts.summary(session.messages, session.inherited)]
+    facts = [session.id, *export_facts.summary(session.messages, session.inherited, session.meta)]
     if session.parent:
         facts.append(f"forked from {session.parent} {places.place(session.messages, session.inherited)}")
     if session.tags:
@@ -153,12 +165,14 @@ def _print_head(session: Session) -> None:
     printing.data(printing.line(" · ".join(facts), 1000))
 
 
-def _print_message(index: int, message: Message, turn: int) -> None:
+def _print_message(session: Session, index: int, turn: int) -> None:
     from sessions_lib.export import facts as export_facts
     from sessions_lib.messages import content, tool_calls
 
+    message = session.messages[index]
     printing.data()
-    facts = [f"turn {turn}", f"message {index + 1}", export_facts.who(message), *export_facts.facts(message)]
+    facts = [f"turn {turn}", f"message {index + 1}", export_facts.who(message)]
+    facts += export_facts.facts(message, session.meta)
     printing.heading(printing.line(" · ".join(facts), 300))
     if text := export_facts.said(message):
         printing.data(printing.plain(text))

@@ -108,3 +108,11 @@ def say_redaction(redaction: Redaction) -> None:
         printing.talk(f"{redaction.sentence()} To replace what looks like a secret: --redact")
     else:
         printing.talk(redaction.sentence() + (" To keep everything: --no-redact" if redaction.findings else ""))
+
+
+def say_own_prices() -> None:
+    """Say so if a person's own prices cannot be used: what is printed is without them."""
+    from sessions_lib import own_prices
+
+    if fault := own_prices.current().fault:
+        printing.talk(fault)

@@ -18,13 +18,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sessions_lib import names, times
+from sessions_lib import names, text, times
 from sessions_lib.text import count as count
 from sessions_lib.text import visible
+
+if TYPE_CHECKING:
+    from sessions_lib.messages.usage import Totals
+    from sessions_lib.prices import Spent
 
 Item = TypeVar("Item")
 
@@ -88,6 +92,23 @@ def jsonable(value: Any) -> Any:
 def number(value: float | None) -> str:
     """A number with thousands marked; ``-`` where it is unknown."""
     return "-" if value is None else f"{value:,}"
+
+
+def spent(money: Spent, tokens: Totals) -> str:
+    """What was spent where ``tokens`` were: ``$1.10``, ``unpriced``, ``unmetered``; ``-`` where it is unknown."""
+    if not tokens.answers:
+        return "$0"
+    said = text.spent(money.cost, money.unpriced, money.unmetered, is_partial=tokens.is_partial)
+    return "-" if said == text.UNKNOWN else said
+
+
+def session_money(money: tuple[Spent, Spent]) -> dict[str, Any]:
+    """What was spent in a session and what its copied start had cost, as the keys of a JSON object."""
+    found: dict[str, Any] = {}
+    for prefix, part in zip(("own_", "inherited_"), money, strict=True):
+        found |= {f"{prefix}cost_usd": part.cost, f"{prefix}unpriced_tokens": part.unpriced}
+        found[f"{prefix}unmetered_tokens"] = part.unmetered
+    return found
 
 
 def moment(when: datetime | None) -> str:

@@ -126,9 +126,12 @@ def _lines(said: Sequence[Message], meta: Mapping[str, Any], kind: str) -> Itera
         yield from (escaped(encoding.encode(message).decode()) for message in said)
 
 
-def turn_markdown(said: Sequence[Message]) -> str:
-    """Some messages as Markdown, a turn for the clipboard for example: as in the export, without its head."""
-    return markdown.sections(said)
+def turn_markdown(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
+    """Some messages as Markdown, a turn for the clipboard for example: as in the export, without its head.
+
+    ``meta`` is the session's.
+    """
+    return markdown.sections(said, meta)
 
 
 def file_name(

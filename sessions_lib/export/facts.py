@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from sessions_lib import messages, names, text, times
+from sessions_lib import messages, names, prices, text, times
 from sessions_lib.messages import content, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.text import visible
@@ -91,8 +91,8 @@ def when(message: Message) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(' ', 'seconds')} UTC" if moment else ""
 
 
-def facts(message: Message) -> list[str]:
-    """Name, model, time, tokens and duration: those that are known."""
+def facts(message: Message, meta: Mapping[str, Any]) -> list[str]:
+    """Name, model, time, tokens, cost and duration: those that are known; ``meta`` is the session's."""
     found = []
     for key in ("name", "model") if message.get("role") != "tool" else ():
         if isinstance(message.get(key), str) and message[key].strip():
@@ -101,6 +101,7 @@ def facts(message: Message) -> list[str]:
     counted = usage.of(message)
     if counted is not None and counted.total is not None:
         found.append(text.tokens(counted.total))
+        found.append(cost(prices.of([message], meta)))
     found.append(took(message))
     return [fact for fact in found if fact]
 
@@ -134,11 +135,24 @@ def took(message: Message) -> str:
     return "" if spent is None else text.duration(spent)
 
 
-def summary(said: Sequence[Message], inherited: int = 0) -> list[str]:
-    """Counts of a session: messages, turns, its own tokens and those of the ``inherited`` messages beside them."""
+def cost(money: prices.Spent, *, is_partial: bool = False) -> str:
+    """``$0.10``, ``unpriced``, ``unmetered``; empty where no tokens are known, which is said beside it."""
+    said = text.spent(money.cost, money.unpriced, money.unmetered, is_partial=is_partial)
+    return "" if said == text.UNKNOWN else said
+
+
+def summary(said: Sequence[Message], inherited: int, meta: Mapping[str, Any]) -> list[str]:
+    """Counts of a session: messages, turns, its own tokens and money, and those of the ``inherited`` messages beside
+    them.
+    """
     found = [text.count(len(said), "message"), text.count(messages.turn_count(said), "turn")]
     own, copied = usage.total(said[inherited:]), usage.total(said[:inherited])
     if own.answers or copied.answers:
         known = f" (known for {own.reported} of {own.answers} answers)" if own.is_partial else ""
         found.append(text.tokens(own.total, copied.total) + known)
+        spent = cost(prices.of(said, meta, inherited), is_partial=own.is_partial) if own.answers else "$0"
+        if copied.answers:
+            before = cost(prices.of(said, meta, 0, inherited), is_partial=copied.is_partial)
+            spent = ", ".join(filter(None, (spent and f"{spent} of its own", before and f"{before} inherited")))
+        found += [spent] if spent else []
     return found

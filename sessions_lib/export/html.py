@@ -89,7 +89,7 @@ def document(
             if index in shown_with_call:
                 parts.append(f'<span id="message-{index + 1}"></span>')
             else:
-                parts.append(_message(said[index], index, steps.get(index, [])))
+                parts.append(_message(said[index], index, steps.get(index, []), meta))
             if fork and index + 1 == fork[1]:
                 parts.append(f'<p class="forked">Forked from {text(fork[0])} {places.place(said, fork[1])}</p>')
         parts.append("</section>")
@@ -100,7 +100,7 @@ def _header(
     title: str, said: Sequence[Message], meta: Mapping[str, Any], family: Sequence[Relative], links: Mapping[str, str]
 ) -> str:
     fork = export_facts.fork_point(meta)
-    facts = [content.as_text(meta.get("id")), *export_facts.summary(said, fork[1] if fork else 0)]
+    facts = [content.as_text(meta.get("id")), *export_facts.summary(said, fork[1] if fork else 0, meta)]
     if created := times.parse(meta.get("created")):
         facts.append(created.date().isoformat())
     parts = [f"<header>\n<h1>{text(title)}</h1>", _facts(facts)]
@@ -153,7 +153,7 @@ def _folded(summary: str, body: str, facts: str = "", *, is_failed: bool = False
     return f"<details><summary>{text(summary)}{beside}</summary><div>{body}</div></details>"
 
 
-def _message(message: Message, index: int, steps: Sequence[tool_calls.Step]) -> str:
+def _message(message: Message, index: int, steps: Sequence[tool_calls.Step], meta: Mapping[str, Any]) -> str:
     role = str(message.get("role"))
     inside = []
     if reasoning := content.reasoning(message):
@@ -169,7 +169,7 @@ def _message(message: Message, index: int, steps: Sequence[tool_calls.Step]) -> 
     if not inside:
         inside.append('<p class="facts">No text.</p>')
     inside += [f'<p class="note">{text(note)}</p>' for note in export_facts.notes(message)]
-    facts = export_facts.facts(message)
+    facts = export_facts.facts(message, meta)
     if role == "user":
         block = f'<div class="prompt">{"".join(inside)}</div>'
     elif role == "assistant":

@@ -59,17 +59,22 @@ def document(said: Sequence[Message], meta: Mapping[str, Any], images: Images | 
     system = meta.get("system")
     if isinstance(system, str) and system.strip():
         blocks += ["**System prompt**", fence(system)]
-    blocks += _sections(said, export_facts.fork_point(meta), images)
+    blocks += _sections(said, meta, export_facts.fork_point(meta), images)
     return "\n\n".join(blocks) + "\n"
 
 
-def sections(said: Sequence[Message], images: Images | None = None) -> str:
+def sections(said: Sequence[Message], meta: Mapping[str, Any], images: Images | None = None) -> str:
     """The messages of one turn, as ``document`` writes them, without its number: for "copy as Markdown"."""
-    return "\n\n".join(_sections(said, None, images, is_alone=True)) + "\n" if said else ""
+    return "\n\n".join(_sections(said, meta, None, images, is_alone=True)) + "\n" if said else ""
 
 
 def _sections(
-    said: Sequence[Message], fork: tuple[str, int] | None, images: Images | None, *, is_alone: bool = False
+    said: Sequence[Message],
+    meta: Mapping[str, Any],
+    fork: tuple[str, int] | None,
+    images: Images | None,
+    *,
+    is_alone: bool = False,
 ) -> Iterator[str]:
     pairing = tool_calls.pair(said)
     made: dict[int, list[tool_calls.Step]] = {}
@@ -81,7 +86,7 @@ def _sections(
     turns = places.turns_of(said)
     for index, message in enumerate(said):
         yield f"## {inline(export_facts.who(message))}" + ("" if is_alone else f" · turn {turns[index]}")
-        facts = [inline(fact) for fact in export_facts.facts(message)]
+        facts = [inline(fact) for fact in export_facts.facts(message, meta)]
         if message.get("role") == "tool":
             name = content.as_text(message.get("name")) or tool_names.get(index, "")
             facts[:0] = [code(name)] if name else []

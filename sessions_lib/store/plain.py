@@ -94,12 +94,12 @@ def _models(message: Mapping[str, Any]) -> list[str]:
     return list(filter(None, (own, *(name for name, _ in model_calls.by_model(message.get("usage"), own)))))
 
 
-def money(session: Scanned, first: int = 0) -> Spent:
-    """What the messages of ``session`` from number ``first`` on cost, copies too."""
+def money(session: Scanned, first: int = 0, end: int | None = None) -> Spent:
+    """What the messages of ``session`` from number ``first`` up to ``end`` cost, copies too."""
     settings = prices.settings_of(session.info.meta)
     return prices.spent(
         (call, session.times[number] or session.info.last_active, prices.host_of(message, settings))
-        for number, message in enumerate(session.messages)
+        for number, message in enumerate(session.messages[:end])
         if number >= first
         for call in model_calls.of(message)
     )

@@ -78,10 +78,10 @@ class PlainCatalog:
         return {session: rows[session] for session in ids if session in rows}
 
     def costs(self, ids: Iterable[str]) -> dict[str, tuple[Spent, Spent]]:
-        """The money of the sessions ``ids`` that are there: what was spent in each, and what its whole file cost."""
+        """What was spent in each of the sessions ``ids`` that are there, and what its copied start had cost."""
         wanted = set(ids)
         found = [session for session in self._read_all() if session.info.id in wanted]
-        return {one.info.id: (money(one, one.info.inherited), money(one)) for one in found}
+        return {one.info.id: (money(one, one.info.inherited), money(one, 0, one.info.inherited)) for one in found}
 
     def tags(self) -> dict[str, int]:
         """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""

@@ -240,7 +240,7 @@ def test_cut_refused_and_empty_answers_say_so() -> None:
                 {"role": "assistant", "content": "a", "usage": {"total_tokens": 1075}},
                 {"role": "assistant", "content": "b"},
             ],
-            "2 messages · 0 turns · 1,075 tokens (known for 1 of 2 answers)",
+            "2 messages · 0 turns · 1,075 tokens (known for 1 of 2 answers) · unpriced",
         ),
     ],
 )

@@ -86,7 +86,7 @@ def test_a_whole_session_reads_like_this() -> None:
         '---\ntitle: "Tide"\nid: "tide-2"\ntags: ["sea"]\nforked_from: "tide, inside turn 1"\nmessages: 4\nturns: 1\n\n---\n'
         "\n# Tide\n\nTags: sea\n\n"
         "## User · turn 1\n\n2026-11-29 19:40:01 UTC\n\n> costs $5 and $7  \n> or not?\n\n"
-        "## Assistant · turn 1\n\ndemo · 75 tokens · 412 ms\n\n**Reasoning**\n\n```text\nLook it up.\n```\n\n"
+        "## Assistant · turn 1\n\ndemo · 75 tokens · unmetered · 412 ms\n\n**Reasoning**\n\n```text\nLook it up.\n```\n\n"
         '**Tool call** `tide`\n\n```json\n{"port":"Ember"}\n```\n\n'
         "## Tool result · turn 1\n\n`tide`\n\n```text\n2.1 m\n```\n\n*Forked from tide inside turn 1.*\n\n"
         "## Assistant · turn 1\n\n### Prices\n\nPay $5, keep $2.\n\n```python\nprint(1)\n```\n"
@@ -473,8 +473,8 @@ def test_control_characters_become_visible_signs() -> None:
 def test_one_turn_is_copied_without_the_documents_head() -> None:
     said: Messages = [{"role": "user", "content": "Tide?"}, {"role": "assistant", "content": "2.1 m"}]
 
-    assert export.turn_markdown(said) == "## User\n\n> Tide?\n\n## Assistant\n\n2.1 m\n"
-    assert export.turn_markdown([]) == ""
+    assert export.turn_markdown(said, {}) == "## User\n\n> Tide?\n\n## Assistant\n\n2.1 m\n"
+    assert export.turn_markdown([], {}) == ""
 
 
 def test_a_megabyte_answer_is_a_block_and_takes_no_parsing() -> None:

@@ -342,14 +342,15 @@ class Catalog:
         return sorted(name for (name,) in self.ask(lambda db: db.execute(wanted).fetchall()))
 
     def costs(self, ids: Iterable[str]) -> dict[str, tuple[Spent, Spent]]:
-        """The money of the sessions ``ids`` that are there: what was spent in each, and what its whole file cost."""
+        """What was spent in each of the sessions ``ids`` that are there, and what its copied start had cost."""
 
         def find(db: sqlite3.Connection) -> list[Any]:
             pricing.settle(db)
             chosen = "s.id IN (SELECT value FROM json_each(?))"
-            own = ", ".join(f"{part} FILTER (WHERE a.own)" for part in pricing.MONEY.split(", "))
             tables = f"FROM sessions s LEFT JOIN activity a ON a.session=s.n WHERE {chosen} GROUP BY s.id"
-            return db.execute(f"SELECT s.id, {own}, {pricing.MONEY} {tables}", (json.dumps(list(ids)),)).fetchall()
+            return db.execute(
+                f"SELECT s.id, {pricing.OWN_MONEY}, {pricing.COPIED_MONEY} {tables}", (json.dumps(list(ids)),)
+            ).fetchall()
 
         return {one[0]: (pricing.spent(*one[1:4]), pricing.spent(*one[4:])) for one in self.ask(find)}
 

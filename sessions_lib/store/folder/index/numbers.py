@@ -22,7 +22,7 @@ from sessions_lib.messages import usage
 from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store.folder.index import pricing
-from sessions_lib.store.folder.index.pricing import MONEY, of_call, parts
+from sessions_lib.store.folder.index.pricing import MONEY, OWN_MONEY, of_call, parts
 from sessions_lib.store.folder.index.rows import to_us
 from sessions_lib.store.folder.index.sums import DAY_0_US, QUARTER, QUARTER_US
 from sessions_lib.store.numbers import COUNTS, MESSAGES, NO_MONEY, SESSIONS, TOKENS, Figures, Rows
@@ -120,8 +120,9 @@ class FolderNumbers:
             where, values = _sessions(self._catalog, db, asked)
             newest = "ORDER BY s.last_active DESC, s.id"
             rows = db.execute(f"SELECT s.n, {_SESSIONS} FROM sessions s WHERE {where} {newest}", values)
-            own = ", ".join(f"{part} FILTER (WHERE a.own)" for part in MONEY.split(", "))
-            spent = {n: sums for n, *sums in db.execute(f"SELECT a.session, {MONEY}, {own} FROM activity a GROUP BY 1")}
+            spent = {
+                n: sums for n, *sums in db.execute(f"SELECT a.session, {MONEY}, {OWN_MONEY} FROM activity a GROUP BY 1")
+            }
             unknown = (None,) * 2 * len(MONEY_COLUMNS)
             return [
                 (*row[:3], json.loads(row[3]), json.loads(row[4]), *row[5:], *_money(spent.get(n, unknown)))

@@ -10,25 +10,18 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import datetime, timedelta
-from functools import cache
 
 from sessions_lib import prices
-from sessions_lib.price_table import PICO, Billed, Rate, unit_of
+from sessions_lib.price_table import PICO, Billed, Rate, Units, units_of
 from sessions_lib.prices import Spent
 from sessions_lib.store.folder.index.schema import transaction
 from sessions_lib.store.folder.index.sums import DAY_0_US, QUARTER_US, billed
 from sessions_lib.times import EPOCH
 
 _UNPRICED, _UNMETERED = -1.0, -2.0
-_ASKED = "model, tier, host, step, quarter"
 _PRICE = f"""
 UPDATE activity SET is_priced=1, cost=CASE WHEN model IS NOT NULL AND total IS NOT NULL
-  THEN money({_ASKED}, {", ".join(Billed._fields)}) END"""
-_SORT = f"""
-UPDATE activity SET unpriced=CASE cost WHEN {_UNPRICED} THEN total END,
-  unmetered=CASE cost WHEN {_UNMETERED} THEN total END, cost=CASE WHEN cost>=0 THEN cost END
-WHERE is_priced=1"""
-MONEY = "sum(a.cost), sum(a.unpriced), sum(a.unmetered)"
+  THEN money(model, tier, host, step, quarter, {", ".join(Billed._fields)}) END"""
 
 
 def settle(db: sqlite3.Connection) -> None:
@@ -40,8 +33,6 @@ def settle(db: sqlite3.Connection) -> None:
     offer(db)
     with transaction(db):
         db.execute(_PRICE + (" WHERE is_priced=0" if is_current else ""))
-        db.execute(_SORT)
-        db.execute("UPDATE activity SET is_priced=2 WHERE is_priced=1")
         db.execute("UPDATE facts SET value=? WHERE name='prices'", (version,))
 
 
@@ -49,13 +40,17 @@ def offer(db: sqlite3.Connection) -> None:
     """Make ``money(model, tier, host, step, quarter, …what is billed)`` known to SQL: picodollars, -1.0 for unpriced,
     -2.0 for unmetered.
     """
-    unit = cache(lambda rate, quarter: unit_of(rate, moment(quarter)))
+    found: dict[tuple[str, str, str, int], Units] = {}
 
     def money(model: str, tier: str, host: str, step: int, quarter: int | None, *counts: int) -> float:
-        found = unit(Rate(model, tier, host, step), quarter)
-        if found is None:
+        key = (model, tier, host, step)
+        units = found.get(key)
+        if units is None:
+            units = found[key] = units_of(Rate(*key))
+        unit = units.at(moment(quarter))
+        if unit is None:
             return _UNPRICED
-        return _UNMETERED if isinstance(found, str) else float(found.price(counts))
+        return _UNMETERED if isinstance(unit, str) else float(unit.price(counts))
 
     db.create_function("money", 5 + len(Billed._fields), money)
 
@@ -66,11 +61,11 @@ def of_call(c: str, quarter: str) -> str:
     return f"CASE WHEN {c}.total IS NOT NULL THEN money({rate}, {', '.join(billed(c))}) END"
 
 
-def parts(cost: str, total: str) -> str:
-    """The sums of ``MONEY`` over rows that have ``money`` in the column ``cost`` and tokens in ``total``."""
+def parts(cost: str, total: str, also: str = "1") -> str:
+    """The sums of ``numbers.MONEY`` over rows with ``money`` in the column ``cost`` and tokens in ``total``."""
     return (
-        f"sum({cost}) FILTER (WHERE {cost}>=0), sum({total}) FILTER (WHERE {cost}={_UNPRICED}), "
-        f"sum({total}) FILTER (WHERE {cost}={_UNMETERED})"
+        f"sum({cost}) FILTER (WHERE {cost}>=0 AND {also}), sum({total}) FILTER (WHERE {cost}={_UNPRICED} AND {also}), "
+        f"sum({total}) FILTER (WHERE {cost}={_UNMETERED} AND {also})"
     )
 
 
@@ -92,8 +87,14 @@ def spent(cost: float | None, unpriced: int | None, unmetered: int | None) -> Sp
     return Spent(*row(cost, unpriced, unmetered))
 
 
+MONEY = parts("a.cost", "a.total")
+OWN_MONEY = parts("a.cost", "a.total", "a.own")
+COPIED_MONEY = parts("a.cost", "a.total", "NOT a.own")
 # What was spent in the session ``s`` itself, in picodollars: 0 where nothing was answered, ``NULL`` for unknown.
-OWN_COST = "CASE WHEN s.own_answers THEN (SELECT sum(a.cost) FROM activity a WHERE a.session=s.n AND a.own) ELSE 0 END"
+OWN_COST = (
+    "CASE WHEN s.own_answers THEN (SELECT sum(a.cost) FROM activity a WHERE a.session=s.n AND a.own AND a.cost>=0) "
+    "ELSE 0 END"
+)
 
 
 def condition(bounds: tuple[tuple[str, float], ...]) -> tuple[list[str], list[int]]:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 24
+VERSION = 25
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -74,7 +74,7 @@ CREATE TABLE activity(
   messages INTEGER, turns INTEGER, answers INTEGER, reported INTEGER,
   tool_calls INTEGER, tool_results INTEGER, errors INTEGER, input INTEGER, cached INTEGER, output INTEGER,
   reasoning INTEGER, total INTEGER, fresh INTEGER, read INTEGER, written INTEGER, written_1h INTEGER,
-  generated INTEGER, searches INTEGER, cost REAL, unpriced INTEGER, unmetered INTEGER, is_priced INTEGER DEFAULT 0);
+  generated INTEGER, searches INTEGER, cost REAL, is_priced INTEGER DEFAULT 0);
 CREATE INDEX activity_by_session ON activity(session, quarter);
 CREATE INDEX activity_to_price ON activity(session) WHERE is_priced=0;
 CREATE TABLE terms(list INTEGER PRIMARY KEY AUTOINCREMENT, terms TEXT NOT NULL);
