@@ -37,14 +37,16 @@ def test_the_test_command_is_the_one_that_is_run_before_every_change() -> None:
 def test_the_tour_of_the_library_runs(tmp_path: Path) -> None:
     tour, *_ = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in tour.splitlines() if line.strip()]) <= 13
+    trial = next(block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "Trial(" in block)
     env = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
 
     done = subprocess.run(
-        [sys.executable, "-c", tour], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        [sys.executable, "-c", tour + trial], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
 
     assert done.returncode == 0, done.stderr
     assert "['tides-2', 'tides']" in done.stdout or "['tides', 'tides-2']" in done.stdout
+    assert "The same variant twice" in done.stdout
     assert "Is it safe to leave Ember?" in (tmp_path / "tides.md").read_text(encoding="utf-8")
 
 

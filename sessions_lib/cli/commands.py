@@ -25,6 +25,7 @@ COMMANDS = {
     "merge": "join.merge",
     "diff": "look.diff",
     "verdict": "join.verdict",
+    "trial": "trial.trial",
     "tag": "change.tag",
     "search": "look.search",
     "stats": "numbers.stats",

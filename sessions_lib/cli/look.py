@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sessions_lib.store.records import Hit, SessionInfo
     from sessions_lib.store.session import Session
 
+TRIAL = "trial:"  # the tag of the sessions of a trial, with its name behind
 WORTH_INDEXING = 20_000_000  # bytes; less is indexed by the next search
 
 
@@ -49,11 +50,15 @@ def list_sessions(
     with options.indexed(folder) as found:
         if limit and not (date or tag):
             rows = found.catalog.list(min(limit, sys.maxsize))
+            if any(map(is_of_trial, rows)):
+                rows = found.list()
         else:
             rows = found.find_by_date(date) if date else found.list()
         for one in tag or ():
             carrying = {row.id for row in found.find_by_tag(one)}
             rows = [row for row in rows if row.id in carrying]
+        if not any(one.lower().startswith(TRIAL) for one in tag):
+            rows = [row for row in rows if not is_of_trial(row)]
         rows = rows[:limit]
         money = found.catalog.costs([row.id for row in rows]) if cost else {}
     if json:
@@ -67,6 +72,11 @@ def list_sessions(
     printing.talk(f"{printing.count(len(rows), 'session')} in {found.store.where}{' (filtered)' if filtered else ''}")
     if not rows and not filtered:
         printing.talk("Start one: forkbook chat. Or load the demo: forkbook demo")
+
+
+def is_of_trial(row: SessionInfo) -> bool:
+    """True for a repeat of a trial: shown only if its tag was asked for."""
+    return any(tag.lower().startswith(TRIAL) for tag in row.tags)
 
 
 def _print_sessions(rows: list[SessionInfo], money: Mapping[str, tuple[Spent, Spent]]) -> None:

@@ -87,7 +87,8 @@ def start(
     offered = None if tools is None else as_tools(tools)
     is_demo = Agent(session=Session.open(trial.store, trial.session_id)).endpoint.is_demo
     at_stake = offered if offered is not None else list(demo_world.TOOLS) if is_demo else []
-    if effects == "ask" and (said := effects_of(trial, at_stake)):
+    # What happens in the demo's village happens in its story alone.
+    if effects == "ask" and offered is not None and (said := effects_of(trial, offered)):
         raise SessionError(
             f"{'; '.join(said)}. Say whether that is wanted: effects='real' (--effects real), or 'simulated' to answer "
             "from the recording."
