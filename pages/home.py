@@ -10,8 +10,10 @@ import streamlit as st
 from pages.chat_parts import chat_composer, chat_state
 from pages.sessions_parts import importing, table
 from pages.shared import acting, demo_sessions, folder, found, frame, links, moments, providers, reading
+from pages.shared.money import shown as shown_money
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import demo, text
+from sessions_lib.prices import Spent
 from sessions_lib.store.records import SessionInfo
 
 WAYS = (
@@ -28,7 +30,7 @@ WAYS = (
         ":material/compare_arrows:",
         "Two forks side by side: where they parted, what each one cost.",
     ),
-    ("stats", "Stats", ":material/bar_chart:", "Turns, tokens, tags, models and tools, each counted once."),
+    ("stats", "Stats", ":material/bar_chart:", "Turns, tokens, money, tags, models and tools, each counted once."),
 )
 RECENT = 6
 
@@ -84,7 +86,7 @@ def walk(shown: Sequence[str]) -> list[tuple[str, str, str, str, dict[str, str]]
             "Two ways side by side: where they parted, what each one cost.",
             links.to_compare(parent.id, fork.id),
         ),
-        ("stats", "4 · Stats", WAYS[3][2], "Turns, tokens, tags, models and tools, each counted once.", {}),
+        ("stats", "4 · Stats", WAYS[3][2], "Turns, tokens, money, tags, models and tools, each counted once.", {}),
     ]
 
 
@@ -105,6 +107,7 @@ def draw_ways(cards: list[tuple[str, str, str, str, dict[str, str]]]) -> None:
 
 def draw_recent(infos: list[SessionInfo], total: int) -> None:
     """The sessions to go on with, one line each."""
+    costs = found.costs([info.id for info in infos])
     st.subheader("Go on with", anchor=False)
     with st.container(key="home-recent", gap=None):
         for info in infos:
@@ -116,17 +119,18 @@ def draw_recent(infos: list[SessionInfo], total: int) -> None:
                     query_params=links.to_chat(info.id),
                 )
                 st.space("stretch")
-                st.caption(facts(info), width="content")
+                st.caption(facts(info, costs[info.id][0]), width="content")
     if total > len(infos):
         st.page_link(frame.page("sessions"), label=f"All {total:,} sessions", icon=":material/arrow_forward:")
 
 
-def facts(info: SessionInfo) -> str:
-    """Tags, turns, tokens (its own, then those it copied) and time of one session, as one line."""
+def facts(info: SessionInfo, money: Spent) -> str:
+    """Tags, turns, tokens (its own, then those it copied), its own cost and time of one session, as one line."""
     pieces = [", ".join(safe_label(tag, 24) for tag in info.tags[:3])] if info.tags else []
     pieces.append(text.count(info.turns, "turn"))
     if info.tokens.answers:
         pieces.append(table.tokens(info))
+        pieces += [shown_money(cost)] if (cost := table.cost(info, money)) else []
     if info.damaged:
         pieces.append("damaged lines")
     pieces.append(moments.ago(info.last_active))

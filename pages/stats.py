@@ -44,6 +44,7 @@ with folder.errors_told(), found.at_one_moment():
         spending.tokens_by_day(chosen, stamp)
     with right:
         spending.turns_by_day(chosen, stamp)
+    spending.cost_by_day(chosen, stamp)
     spending.year(replace(chosen, when="365d", since=None, until=None), stamp)
     left, right = st.columns(2, gap="medium")
     with left:

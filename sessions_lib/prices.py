@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
+from sessions_lib import text
 from sessions_lib.messages import effective_times, model_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.model_calls import ModelCall
+from sessions_lib.messages.usage import Totals
 from sessions_lib.price_table import PICO, Billed, Rate, step_of, units_of
 from sessions_lib.price_table import version as version
 
@@ -117,6 +119,13 @@ def of(said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: in
         for number in range(len(said))[start:end]
         for call in model_calls.of(said[number])
     )
+
+
+def said(money: Spent, tokens: Totals) -> str:
+    """The ``money`` of the answers whose ``tokens`` these are, as ``text.spent`` writes it; ``$0`` without answers."""
+    if not tokens.answers:
+        return text.money(0)
+    return text.spent(money.cost, money.unpriced, money.unmetered, is_partial=tokens.is_partial)
 
 
 def add(parts: Iterable[Spent]) -> Spent:

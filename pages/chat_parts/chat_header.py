@@ -12,9 +12,10 @@ import streamlit as st
 from pages.chat_parts import chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.shared import browser, folder, links, providers
+from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View
-from sessions_lib import messages, names, text
+from sessions_lib import messages, names, prices, text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store.session import Session
@@ -146,12 +147,26 @@ def _facts(session: Session) -> str:
     own, copied = usage.total(stored[inherited:]), usage.total(stored[:inherited])
     if own.answers or copied.answers:
         pieces.append(text.tokens(own.total, copied.total, is_partial=own.is_partial))
+        pieces += _cost(session, own, copied)
     settings = providers.told(session.meta)
     if full := _context(stored, settings):
         pieces.append(full)
     pieces += _answered_by(stored, settings)
     pieces.append(safe_label(session.id))
     return " · ".join(pieces)
+
+
+def _cost(session: Session, own: usage.Totals, copied: usage.Totals) -> list[str]:
+    """What was spent in the session, and apart what its copied start had cost; nothing where nobody knows."""
+    costs = folder.store().catalog.costs([session.id]).get(session.id)
+    if costs is None:
+        return []
+    here, before = (prices.said(money, tokens) for money, tokens in zip(costs, (own, copied), strict=True))
+    if not copied.answers:
+        return [shown(here)] if here != text.UNKNOWN else []
+    said = [f"{here} own"] if here != text.UNKNOWN else []
+    said += [f"{before} inherited"] if before != text.UNKNOWN else []
+    return [shown(" and ".join(said))] if said else []
 
 
 def _answered_by(stored: list[dict[str, Any]], settings: dict[str, Any]) -> list[str]:

@@ -45,6 +45,7 @@ def draw_turns(session: Session, view: View, *, is_live: bool) -> st.delta_gener
             draw_turn(
                 turn,
                 key,
+                meta=session.meta,
                 view=view,
                 is_live=is_live and is_last,
                 menu=partial(cell_menu.draw_menu, session.id, turn, forbidden),

@@ -15,6 +15,7 @@ _ROWS = (
     ("after:2026-03-01  before:2026-04", "from that day on; earlier than that day, month or year"),
     ("on:2026-03-01", "of that day, in the time zone shown"),
     ("is:fork  -is:fork", "forks, or none"),
+    ("cost:>1  cost:<=0.05", "sessions in which more than a dollar was spent; five cents at most"),
     ("has:error  has:damage", "sessions with failed tools, with damaged lines"),
 )
 

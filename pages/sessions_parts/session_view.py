@@ -14,9 +14,11 @@ import streamlit as st
 from pages.sessions_parts import table
 from pages.shared import acting, exporting, folder, found, moments
 from pages.shared.frame import page
+from pages.shared.money import shown, without_price
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import text
+from sessions_lib import prices, text
 from sessions_lib.messages import content
+from sessions_lib.prices import NOTHING, Spent
 from sessions_lib.store.records import SessionInfo
 from sessions_lib.text import visible
 
@@ -95,8 +97,19 @@ def _figures(info: SessionInfo) -> None:
         if info.parent:
             meaning = "Tokens of the messages copied from its parent."
             st.metric("Inherited tokens", text.number(inherited), help=meaning)
+        _money(info)
         st.metric("Tool calls", f"{info.tool_calls:,}")
         st.metric("Tool errors", f":red[{info.errors:,}]" if info.errors else "0")
+
+
+def _money(info: SessionInfo) -> None:
+    own, inherited = found.costs([info.id]).get(info.id, (NOTHING, NOTHING))
+    if info.own_tokens.answers:
+        meaning = f"{without_price(own) or 'What was spent in this session.'} Prices: {prices.version()}."
+        st.metric("Own cost" if info.parent else "Cost", shown(prices.said(own, info.own_tokens)), help=meaning)
+    if inherited != NOTHING:
+        said = text.spent(inherited.cost, inherited.unpriced, inherited.unmetered)
+        st.metric("Inherited cost", shown(said), help="What the messages copied from its parent had cost there.")
 
 
 def _family(info: SessionInfo, where: tzinfo) -> None:
@@ -106,15 +119,16 @@ def _family(info: SessionInfo, where: tzinfo) -> None:
     if len(family) <= 1:
         st.caption('No forks yet. Open it and choose "Fork from here" at any answer.')
         return
+    costs = found.costs([relative.id for relative in family])
     depths: dict[str, int] = {}
     for relative in family[:_LARGEST_FAMILY]:
         depth = depths[relative.id] = depths.get(relative.parent or "", -1) + 1
-        _relative(relative, depth, relative.id == info.id, where)
+        _relative(relative, depth, relative.id == info.id, where, costs[relative.id][0])
     if (more := len(family) - _LARGEST_FAMILY) > 0:
         st.caption(f"and {more} more")
 
 
-def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> None:
+def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo, money: Spent) -> None:
     indent = "\u2003" * max(0, depth - 1) + ("└\u2002" if depth else "")
     label = safe_label(info.title, 80)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"sessions_relative_{info.id}"):
@@ -124,6 +138,7 @@ def _relative(info: SessionInfo, depth: int, is_here: bool, where: tzinfo) -> No
             f"forked {info.place}" if depth else "",
             text.count(info.turns, "turn"),
             table.tokens(info),
+            shown(table.cost(info, money) or ""),
             moments.both(info.last_active, where),
             "this session" if is_here else "",
         ]

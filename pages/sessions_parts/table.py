@@ -17,9 +17,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.shared import folder, moments
+from pages.shared import folder, found, moments
 from pages.shared.found import Row
-from sessions_lib import text
+from sessions_lib import prices, text
+from sessions_lib.prices import Spent
 from sessions_lib.store import records
 from sessions_lib.store.records import SessionInfo
 from sessions_lib.text import visible
@@ -34,7 +35,7 @@ _STATES = {
     "unanswered": "hsla(220, 10%, 55%, 0.3)",
 }
 _TALLEST = 17  # rows before the table scrolls by itself
-_OPTIONAL = ("inherited", "state")  # columns without anything in them are not shown
+_OPTIONAL = ("inherited", "cost", "state")  # columns without anything in them are not shown
 _DAMAGE = "hsla(8, 80%, 55%, 0.35)"
 
 
@@ -60,16 +61,16 @@ def _number(tag: str) -> int:
 
 def states(info: SessionInfo) -> list[str]:
     """What is to be known about a session before it is opened: won, running, unreadable, damaged, unanswered."""
-    found = ["won"] if records.verdict(info.meta) == "won" else []
+    marks = ["won"] if records.verdict(info.meta) == "won" else []
     if folder.store().holder(info.id) is not None:
-        found.append("running")
+        marks.append("running")
     if info.fault:
-        found.append("unreadable")
+        marks.append("unreadable")
     if info.damaged:
-        found.append("damaged")
-    if info.unanswered and "running" not in found:
-        found.append("unanswered")
-    return found
+        marks.append("damaged")
+    if info.unanswered and "running" not in marks:
+        marks.append("unanswered")
+    return marks
 
 
 def title_cell(info: SessionInfo, depth: int) -> str:
@@ -93,9 +94,16 @@ def tokens(info: SessionInfo) -> str:
     return text.tokens(info.own_tokens.total, inherited, is_partial=info.own_tokens.is_partial)
 
 
+def cost(info: SessionInfo, money: Spent) -> str | None:
+    """What was spent in the session; ``None`` where nobody knows its tokens, or nothing was answered in it."""
+    said = prices.said(money, info.own_tokens)
+    return None if said == text.UNKNOWN or not info.own_tokens.answers else said
+
+
 def frame_of(rows: Sequence[Row], where: tzinfo) -> pd.DataFrame:
     """The rows as the table shows them."""
     infos = [row.info for row in rows]
+    costs = found.costs([info.id for info in infos])
     return pd.DataFrame(
         {
             "open": ["Open"] * len(rows),
@@ -104,6 +112,7 @@ def frame_of(rows: Sequence[Row], where: tzinfo) -> pd.DataFrame:
             "turns": pd.array([info.turns for info in infos], dtype="Int64"),
             "own": pd.array([info.own_tokens.total for info in infos], dtype="Int64"),
             "inherited": pd.array([inherited_tokens(info) for info in infos], dtype="Int64"),
+            "cost": [cost(info, costs[info.id][0]) if info.id in costs else None for info in infos],
             "model": [_models(info.models) for info in infos],
             "last": [moments.both(info.last_active, where) for info in infos],
             "state": [states(info) for info in infos],
@@ -118,7 +127,7 @@ def _models(models: tuple[str, ...]) -> str:
 def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
     column = st.column_config
     tags = sorted({tag for tags in frame["tags"] for tag in tags})
-    found = sorted({state for state_list in frame["state"] for state in state_list})
+    states_here = sorted({state for state_list in frame["state"] for state in state_list})
     return {
         "open": column.ButtonColumn(
             "", width=54, type="tertiary", key=f"{key}_open", on_click=_opened, args=(f"{key}_open", ids)
@@ -139,12 +148,17 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
             format="localized",
             help="Tokens of the messages copied from its parent.",
         ),
+        "cost": column.TextColumn(
+            "Own cost",
+            width=78,
+            help="What was spent in this session. ≥: not all of its answers have a price. Unmetered: a local server.",
+        ),
         "model": column.TextColumn("Model", width=122),
         "last": column.TextColumn("Last message", width=174),
         "state": column.MultiselectColumn(
             "State",
-            options=found,
-            color=[_STATES.get(state, _DAMAGE) for state in found] or None,
+            options=states_here,
+            color=[_STATES.get(state, _DAMAGE) for state in states_here] or None,
             width=_state_width(frame),
         ),
     }
@@ -152,7 +166,7 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
 
 def _title_width(frame: pd.DataFrame) -> int:
     """What the other columns leave of a page 1280 pixels wide."""
-    optional = {"inherited": 76, "state": _state_width(frame)}
+    optional = {"inherited": 76, "cost": 78, "state": _state_width(frame)}
     return 476 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
 
 
@@ -168,8 +182,8 @@ def _opened(key: str, ids: list[str]) -> None:
 
 def opened() -> str | None:
     """The session whose "Open" was clicked; once."""
-    found: str | None = st.session_state.pop(_GO, None)
-    return found
+    session: str | None = st.session_state.pop(_GO, None)
+    return session
 
 
 def draw(rows: Sequence[Row], where: tzinfo) -> list[str]:

@@ -15,6 +15,7 @@ from pages.shared import filters, folder, reading
 from pages.shared.filters import Filters
 from pages.shared.known import catalog as catalog
 from pages.shared.known import once
+from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.store.store import SessionCatalog
@@ -28,6 +29,7 @@ ORDERS = {
     "title": ("Title", "title", False),
     "turns": ("Most turns", "turns", True),
     "tokens": ("Most tokens", "own_tokens", True),
+    "cost": ("Most expensive", "cost", True),
 }
 
 
@@ -96,6 +98,11 @@ def _search(asked: SessionCatalog, query: Query, limit: int | None) -> list[Hit]
 def infos(ids: Sequence[str]) -> dict[str, SessionInfo]:
     """The rows of the sessions ``ids`` that are there, in this order."""
     return catalog().infos(ids)
+
+
+def costs(ids: Sequence[str]) -> dict[str, tuple[Spent, Spent]]:
+    """What was spent in each of the sessions ``ids`` that are there, and what its copied start had cost."""
+    return catalog().costs(ids)
 
 
 def lineage() -> dict[str, tuple[str, int]]:

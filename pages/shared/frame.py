@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.shared import folder, reading
+from pages.shared import folder, money, reading
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
 
@@ -78,6 +78,7 @@ def frame(title: str | None = None, *, width: Literal["reading", "home", "page"]
     st.html(f"<style>:root {{ --fb-width: {_WIDTHS[width]}; }}</style>")
     with st.container(key="frame-browser"):
         _component()(key="frame_browser", height=0)
+    money.draw_fault()
     if fault:
         st.error(safe_label(fault), icon=":material/error:")
         st.stop()

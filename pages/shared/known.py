@@ -1,4 +1,4 @@
-"""The folder's catalog, and answers of it that are kept until something in the folder changes.
+"""The folder's catalog, and answers of it that are kept until the folder or a person's own prices change.
 
 A rerun for a click that filters nothing, or for another visitor, costs no sums over all sessions. Kept for the process,
 bounded; the folder is the same for all visitors.
@@ -13,6 +13,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 from pages.shared import folder
+from sessions_lib import own_prices
 from sessions_lib.store.store import SessionCatalog
 
 MOST = 48  # answers kept, those of several filters
@@ -30,7 +31,7 @@ def catalog() -> SessionCatalog:
 def once(question: Callable[..., T], *values: Hashable) -> T:
     """A copy of ``question(catalog, *values)``, which is asked again only after a change in the folder."""
     name, asked = folder.store().name, catalog()
-    key, version = (name, question, *values), asked.mark()
+    key, version = (name, question, *values), (asked.mark(), own_prices.current().stamp)
     with _lock:
         known = _answers.get(key)
     if known is None or known[0] != version:

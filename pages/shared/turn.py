@@ -10,13 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import streamlit as st
 
 from pages.shared import message as messages_drawn
+from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import text, times
+from sessions_lib import prices, text, times
 from sessions_lib.compare import metrics, wording
 from sessions_lib.messages import command_output, content, note, tool_calls, usage
 from sessions_lib.messages.content import Message
@@ -57,14 +59,16 @@ def draw_turn(
     turn: Turn,
     key: str,
     *,
+    meta: Mapping[str, Any] = MappingProxyType({}),
     view: View = "all",
     is_live: bool = False,
     menu: Callable[[], object] | None = None,
     before: Callable[[int], object] | None = None,
 ) -> None:
-    """The cell of ``turn``; ``menu`` draws at the right of its prompt, ``before(index)`` above each message.
+    """The cell of ``turn``, of a session whose metadata are ``meta``.
 
-    ``is_live``: it is being answered, so that a call without a result is running and the footer is yet to come.
+    ``menu`` draws at the right of its prompt, ``before(index)`` above each message. ``is_live``: it is being answered,
+    so that a call without a result is running and the footer is yet to come.
     """
     prompt_at = next(
         (index for index in range(turn.start, turn.end) if turn.messages[index].get("role") == "user"), None
@@ -88,7 +92,7 @@ def draw_turn(
             count += made
         elif view == "all" and index not in answered:
             _draw_other(message, message_key)
-    if (footer := footer_of(turn.own)) and view != "raw" and not is_live:
+    if (footer := footer_of(turn.own, meta)) and view != "raw" and not is_live:
         st.caption(footer)
 
 
@@ -196,8 +200,8 @@ def _draw_other(message: Message, key: str) -> None:
         messages_drawn.draw_result(message, key)
 
 
-def footer_of(messages: Sequence[Message]) -> str:
-    """Model, tokens, times and how it ended, as one quiet line; what is not known is left out."""
+def footer_of(messages: Sequence[Message], meta: Mapping[str, Any]) -> str:
+    """Model, tokens, cost, times and how it ended, as one quiet line; what is not known is left out."""
     answers = [message for message in messages if message.get("role") == "assistant"]
     if not answers:
         return ""
@@ -208,6 +212,8 @@ def footer_of(messages: Sequence[Message]) -> str:
         pieces.append(f"{wording.figure(took.tokens_in)} in · {wording.figure(took.tokens_out)} out")
     elif (spent := usage.total(answers)).total is not None:
         pieces.append(text.tokens(spent.total, is_partial=spent.is_partial))
+    cost = prices.said(prices.of(messages, meta), usage.total(answers))
+    pieces += [shown(cost)] if cost != text.UNKNOWN else []
     if (first := times.milliseconds(answers[0].get("first_token_ms"))) is not None:
         pieces.append(f"first token {text.duration(first)}")
     if took.time_ms.value is not None:

@@ -30,6 +30,12 @@ _HEADS = {
     "reasoning": "of which reasoning",
     "total": "Tokens",
     "own_total": "Own tokens",
+    "cost": "Cost (US$)",
+    "own_cost": "Own cost (US$)",
+    "unpriced": "Tokens without a price",
+    "unmetered": "Tokens not metered",
+    "own_unpriced": "Own tokens without a price",
+    "own_unmetered": "Own tokens not metered",
     "duration_ms": "Time (ms)",
     "sent_again": "Held again by forks",
     "failed": "Share failed",
@@ -99,6 +105,8 @@ def ranked(
     chart = charts.bars(shown, measure, head(measure), field or label)
     is_unknown = measure in ("total", "own_total") and bool(table[measure].isna().any())
     nothing = {"nothing": charts.UNKNOWN_TOKENS} if is_unknown else {}
+    if measure.endswith("cost") and bool(table[measure].isna().any()):
+        nothing = {"nothing": charts.UNKNOWN_COST}
     charts.show(
         name, chart, len(table), lambda: readable(table[list(columns)]), picked, stamp, field or label, **nothing
     )

@@ -16,6 +16,8 @@ import streamlit as st
 from sessions_lib.export.redact import Redaction
 
 UNKNOWN_TOKENS = "No tokens are known: none of these answers reported usage."
+UNKNOWN_COST = "No cost is known: none of these answers has a price."
+PRICED_ALONE = "Only what has a price; the sentence under the figures names what has none."
 Picked = Callable[[str], None]
 Spec = dict[str, Any]
 _PICK = "pick"
@@ -53,7 +55,20 @@ def _chart(frame: pd.DataFrame, height: int, mark: Spec, encoding: Spec, field: 
 
 
 def _tip(field: str, title: str, kind: str = "nominal") -> Spec:
-    return {"field": field, "type": kind, "title": title, **({"format": ","} if kind == "quantitative" else {})}
+    return {
+        "field": field,
+        "type": kind,
+        "title": title,
+        **({"format": _exact(field)} if kind == "quantitative" else {}),
+    }
+
+
+def _exact(value: str) -> str:
+    return "$,.4~f" if value.endswith("cost") else ","
+
+
+def _short(value: str) -> str:
+    return "$,.3~r" if value.endswith("cost") else "~s"
 
 
 def by_day(
@@ -67,7 +82,7 @@ def by_day(
     days = {"format": "%d %b", "tickCount": 8, "labelOverlap": True, "grid": False}
     encoding: Spec = {
         "x": {"field": "day", "type": "temporal", "title": None, "axis": days},
-        "y": {"field": value, "type": "quantitative", "title": None, "axis": {"format": "~s", "tickCount": 4}},
+        "y": {"field": value, "type": "quantitative", "title": None, "axis": {"format": _short(value), "tickCount": 4}},
         "opacity": _FADED,
         "tooltip": [_tip("date", "Day"), _tip(value, title, "quantitative")],
     }
@@ -112,7 +127,7 @@ def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
         "x": {"field": value, "type": "quantitative", "title": None, "axis": None, "scale": {"domainMax": room}},
         "tooltip": [_tip("label", "Name"), _tip(value, title, "quantitative")],
     }
-    number = {"field": value, "type": "quantitative", "format": ",.3~s"}
+    number = {"field": value, "type": "quantitative", "format": "$,.3~r" if value.endswith("cost") else ",.3~s"}
     text = {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": _theme_color("textColor")}
     spec = _chart(shown, 24 * max(1, len(shown)) + 8, {}, {}, field)
     bar = {"type": "bar", "cornerRadiusEnd": 3, "height": 15}

@@ -11,14 +11,18 @@ import streamlit as st
 from pages.shared import links
 from pages.shared.frame import page
 from pages.shared.known import once
+from pages.shared.money import shown as shown_money
 from pages.shared.safe_markdown import safe_label
 from pages.stats_parts import charts
-from pages.stats_parts.chart_box import MOST, box, distinct, ranked, readable
-from sessions_lib import stats
+from pages.stats_parts.chart_box import MOST, box, choosing, distinct, ranked, readable
+from sessions_lib import prices, stats, text
 from sessions_lib.query import Query
+from sessions_lib.store.numbers import MONEY
 
 _CLASSES = ((1, "0–1"), (3, "2–3"), (7, "4–7"), (15, "8–15"), (31, "16–31"), (63, "32–63"))
 _LONGEST = "64+"
+_MEASURES = {"total": "Tokens", "cost": "Cost"}
+_OWN_MEASURES = {"own_total": "Tokens", "own_cost": "Cost"}
 _OFFERED = 200  # sessions to choose from for the growth of one
 
 
@@ -59,17 +63,21 @@ def lengths(rows: pd.DataFrame, mark: str) -> None:
 
 def expensive_sessions(rows: pd.DataFrame, mark: str) -> None:
     """The sessions in which most was spent."""
-    with box("Most expensive sessions", "Tokens of all messages written in each, not of those it copied."):
-        columns = ["title", "id", "turns", "own_total", "total", "last_active"]
-        ranked("expensive-sessions", rows, "title", "own_total", columns, _session_picked, mark, "id")
+    meaning = "Of all messages written in each, not of those it copied."
+    place, measure = choosing("Most expensive sessions", meaning, "stats_expensive_measure", _OWN_MEASURES)
+    with place:
+        columns = ["title", "id", "turns", "own_total", "total", *(f"own_{name}" for name in MONEY), "last_active"]
+        ranked("expensive-sessions", rows, "title", measure, columns, _session_picked, mark, "id")
 
 
 def expensive_families(asked: Query, mark: str) -> None:
     """The families in which most was spent."""
-    with box("Most expensive families", "A session with all its forks, each message once."):
+    meaning = "A session with all its forks, each message once."
+    place, measure = choosing("Most expensive families", meaning, "stats_families_measure", _MEASURES)
+    with place:
         rows = once(stats.families, asked)
-        columns = ["title", "root", "sessions", "turns", "total", "sent_again"]
-        ranked("expensive-families", rows, "title", "total", columns, _session_picked, mark, "root")
+        columns = ["title", "root", "sessions", "turns", "total", "sent_again", *MONEY]
+        ranked("expensive-families", rows, "title", measure, columns, _session_picked, mark, "root")
 
 
 def growth(rows: pd.DataFrame, mark: str) -> None:
@@ -111,4 +119,11 @@ def growth(rows: pd.DataFrame, mark: str) -> None:
         )
         if len(turns) and not turns["so_far"].isna().all():
             last = turns["so_far"].dropna().iloc[-1]
-            st.caption(f"{int(last):,} tokens so far. A click on a turn opens it.")
+            spent = prices.add(prices.Spent(*turn) for turn in _money_of(turns))
+            cost = f", {shown_money(text.money(spent.cost, is_partial=spent.is_partial))}" if spent.cost else ""
+            st.caption(f"{int(last):,} tokens{cost} so far. A click on a turn opens it.")
+
+
+def _money_of(turns: pd.DataFrame) -> list[tuple[float | None, int, int]]:
+    costs = turns["cost"].astype(object).where(turns["cost"].notna(), None)
+    return list(zip(costs, turns["unpriced"], turns["unmetered"], strict=True))

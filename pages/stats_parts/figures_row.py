@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pandas as pd
 import streamlit as st
 
-from sessions_lib import text
+from pages.shared.money import shown
+from pages.shared.safe_markdown import safe_label
+from sessions_lib import prices, text
+from sessions_lib.prices import NOTHING
 from sessions_lib.store.numbers import Figures
+
+_NAMED = 6  # models named in a sentence; the table of models has all
 
 
 def short(number: float) -> str:
@@ -43,6 +49,12 @@ def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str |
             since(lambda f: f.tokens.total),
             "As the providers reported them, each message once, however many forks hold it.",
         ),
+        (
+            "Cost",
+            prices.said(now.money, now.tokens),
+            since(lambda f: f.money.cost),
+            "What the answers of these days cost, each message once, at the prices of their day.",
+        ),
         ("Tool calls", short(now.tool_calls), since(lambda f: f.tool_calls), "Each once."),
         (
             "Tool error rate",
@@ -63,9 +75,9 @@ def rows(now: Figures, before: Figures | None) -> Sequence[tuple[str, str, str |
 def draw(now: Figures, before: Figures | None) -> None:
     """Draw the figures. More is neither good nor bad, so no change is green or red."""
     with st.container(key="stats_figures"):
-        columns = st.columns(7, gap="small")
+        columns = st.columns(8, gap="small")
     for column, (name, value, delta, meaning) in zip(columns, rows(now, before), strict=True):
-        column.metric(name, value, delta, delta_color="off", help=meaning, border=True, height="stretch")
+        column.metric(name, shown(value), delta, delta_color="off", help=meaning, border=True, height="stretch")
 
 
 def what_counts(now: Figures) -> str:
@@ -73,5 +85,21 @@ def what_counts(now: Figures) -> str:
     answers = now.tokens
     said = [f"{answers.reported:,} of {answers.answers:,} answers reported usage."] if answers.answers else []
     if now.sent_again:
-        said.append(f"Forks hold {short(now.sent_again)} tokens again, which are not added.")
+        again = f" ({shown(text.money(now.money_again.cost))})" if now.money_again.cost is not None else ""
+        said.append(f"Forks hold {short(now.sent_again)} tokens again{again}, which are not added.")
     return " ".join(said)
+
+
+def what_has_no_price(now: Figures, models: pd.DataFrame) -> str:
+    """The models without a price or a meter with their tokens, and which prices these are; empty without any money."""
+    if now.money == NOTHING:
+        return ""
+    said = []
+    for column, lack in (("unpriced", "have no price"), ("unmetered", "are not metered")):
+        lacking = models[models[column] > 0].sort_values(column, ascending=False)
+        names = [safe_label(str(model), 60) for model in lacking["model"].head(_NAMED)]
+        few = [f"{short(tokens)} of {name}" for tokens, name in zip(lacking[column], names, strict=False)]
+        few += [f"{len(lacking) - _NAMED} more models"] if len(lacking) > _NAMED else []
+        said += [f"{text.listed(few)} {lack}"] if few else []
+    lacking_one = f"Of the tokens, {', '.join(said)}. " if said else ""
+    return f"{lacking_one}Prices: {prices.version()}."

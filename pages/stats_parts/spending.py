@@ -21,13 +21,13 @@ from pages.stats_parts import charts, figures_row
 from pages.stats_parts.chart_box import box, choosing, ranked, readable
 from sessions_lib import stats, times
 from sessions_lib.query import Query
-from sessions_lib.store.numbers import Figures
+from sessions_lib.store.numbers import MONEY, Figures
 
 DEFAULT_SPAN = "30d"
 KINDS = ("In, not cached", "In, cached", "Out, not reasoning", "Out, reasoning")
 _SPANS = {"7d": "7 days", "30d": "30 days", "90d": "90 days", "365d": "Year", filters.ALL: "All"}
 _STACKS = {"kind": "Kind", "model": "Model", "tag": "Tag"}
-_MEASURES = {"total": "Tokens", "turns": "Turns", "sessions": "Sessions"}
+_MEASURES = {"total": "Tokens", "cost": "Cost", "turns": "Turns", "sessions": "Sessions"}
 
 
 def nothing_yet() -> None:
@@ -77,6 +77,7 @@ def said_below(now: Figures, before: Query | None, chosen: Filters) -> None:
         first, last = (times.local_day(moment, chosen.zone) for moment in (before.since, before.until))
         said.append(f"Changes are against {first} to {last - pd.Timedelta(days=1)}.")
     said += [figures_row.what_counts(now), f"Days are those of {chosen.zone}."]
+    said.append(figures_row.what_has_no_price(now, once(stats.by_model, chosen.asked)))
     st.caption(" ".join(filter(None, said)))
     if now.messages:
         listed.unread()
@@ -127,9 +128,9 @@ def kinds(days: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["total"] > 0]
 
 
-def _largest(days: pd.DataFrame) -> pd.DataFrame:
+def _largest(days: pd.DataFrame, measure: str = "total") -> pd.DataFrame:
     """The six largest names of a split, the others together."""
-    sums = days.groupby("name")["total"].sum().sort_values(ascending=False)
+    sums = days.groupby("name")[measure].sum().sort_values(ascending=False)
     if len(sums) <= 7:
         return days
     kept = set(sums.index[:6])
@@ -153,6 +154,20 @@ def tokens_by_day(chosen: Filters, mark: str) -> None:
         nothing = charts.UNKNOWN_TOKENS if days["total"].isna().any() else "No tokens."
         name = f"tokens-by-day-{stack}"
         charts.show(name, chart, len(days), lambda: readable(days), _day_picked, mark, "date", nothing)
+
+
+def cost_by_day(chosen: Filters, mark: str) -> None:
+    """Money by day, stacked by model or tag; nothing where no answer has a price."""
+    place, stack = choosing("Cost by day", charts.PRICED_ALONE, "stats_cost_stack", {"model": "Model", "tag": "Tag"})
+    with place:
+        days = once(stats.by_day, chosen.asked, chosen.zone, stack)
+        days["day"] = pd.to_datetime(days["day"])
+        shown = _largest(days[days["cost"].fillna(0) > 0], "cost")
+        order = list(shown.groupby("name")["cost"].sum().sort_values(ascending=False).index)
+        shown = shown.groupby(["day", "name"])["cost"].sum().reset_index().astype({"cost": "float64"})
+        chart = charts.by_day(shown, "cost", "Cost", "name", order, room=1000)
+        name = f"cost-by-day-{stack}"
+        charts.show(name, chart, len(days), lambda: readable(days), _day_picked, mark, "date", charts.UNKNOWN_COST)
 
 
 def turns_by_day(chosen: Filters, mark: str) -> None:
@@ -197,14 +212,33 @@ def tags(asked: Query, mark: str) -> None:
     with place:
         table = once(stats.by_tag, asked)
         table["forks_share"] = (table["forks"] / table["sessions"].where(table["sessions"] > 0)).round(3)
-        ranked("tags", table, "tag", measure, ["tag", "sessions", "forks_share", "turns", "total"], _tag_picked, mark)
+        ranked(
+            "tags",
+            table,
+            "tag",
+            measure,
+            ["tag", "sessions", "forks_share", "turns", "total", *MONEY],
+            _tag_picked,
+            mark,
+        )
 
 
 def models(asked: Query, mark: str) -> None:
     """What each model took."""
     place, measure = choosing("Models", "", "stats_models_measure", _MEASURES | {"turns": "Answers"})
     with place:
-        columns = ["model", "sessions", "answers", "input", "cached", "output", "reasoning", "total", "reported"]
+        columns = [
+            "model",
+            "sessions",
+            "answers",
+            "input",
+            "cached",
+            "output",
+            "reasoning",
+            "total",
+            *MONEY,
+            "reported",
+        ]
         column = "answers" if measure == "turns" else measure
         ranked("models", once(stats.by_model, asked), "model", column, columns, _model_picked, mark)
 
@@ -212,9 +246,16 @@ def models(asked: Query, mark: str) -> None:
 def tools(asked: Query, mark: str) -> None:
     """How often each tool was called, how often it failed, how long it took."""
     place, measure = choosing(
-        "Tools", "", "stats_tools_measure", {"calls": "Calls", "failures": "Failures", "duration_ms": "Time"}
+        "Tools",
+        "The cost of a tool is that of the answers that called it; one that called two stands under both.",
+        "stats_tools_measure",
+        {"calls": "Calls", "failures": "Failures", "duration_ms": "Time", "cost": "Cost"},
     )
     with place:
+        if measure == "cost":
+            columns = ["tool", "sessions", "answers", "total", *MONEY]
+            ranked("tools", once(stats.by_tool, asked), "tool", measure, columns, _tool_picked, mark)
+            return
         table = once(stats.tools, asked)
         table["failed"] = (table["failures"] / table["calls"].where(table["calls"] > 0)).round(3)
         columns = ["tool", "calls", "failures", "failed", "unanswered", "sessions", "duration_ms"]

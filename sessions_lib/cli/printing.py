@@ -96,9 +96,9 @@ def number(value: float | None) -> str:
 
 def spent(money: Spent, tokens: Totals) -> str:
     """What was spent where ``tokens`` were: ``$1.10``, ``unpriced``, ``unmetered``; ``-`` where it is unknown."""
-    if not tokens.answers:
-        return "$0"
-    said = text.spent(money.cost, money.unpriced, money.unmetered, is_partial=tokens.is_partial)
+    from sessions_lib import prices
+
+    said = prices.said(money, tokens)
     return "-" if said == text.UNKNOWN else said
 
 

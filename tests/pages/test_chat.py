@@ -463,8 +463,8 @@ def test_tokens_are_shown_as_reported_and_unknown_where_they_are_not(open_page, 
     page = open_page("chat", session="a")
 
     captions = [one.value for one in page.caption]
-    assert "10 in · unknown out" in captions
-    assert "1,200 in · 3 out" in captions
+    assert "10 in · unknown out · unpriced" in captions
+    assert "1,200 in · 3 out · unpriced" in captions
     assert any("1,213 tokens" in caption for caption in captions)
     assert not any("0 in" in caption.split(" · ") for caption in captions)
 

@@ -117,7 +117,10 @@ def test_a_fork_is_shown_with_its_own_tokens_and_the_inherited_ones_apart(open_p
     page = open_page("home")
 
     facts = [one.value.rpartition(" · ")[0] for one in page.caption if " turn" in one.value and " · " in one.value]
-    assert sorted(facts) == ["1 turn · 1,240 tokens", "2 turns · 310 own and 1,240 inherited tokens"]
+    assert sorted(facts) == [
+        "1 turn · 1,240 tokens · unpriced",
+        "2 turns · 310 own and 1,240 inherited tokens · unpriced",
+    ]
 
 
 def test_a_folder_that_cannot_be_read_is_one_sentence(open_page, folder):

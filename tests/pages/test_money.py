@@ -1,0 +1,115 @@
+"""Money on the pages, to the cent; unknown is never 0, what has no price is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sessions_lib.store.manager import SessionManager
+from tests import money
+
+
+@pytest.fixture(autouse=True)
+def filled(folder: Path) -> None:
+    money.fill(SessionManager(folder))
+
+
+def captions(page):
+    return [one.value.replace("\\", "") for one in page.caption]
+
+
+def metrics(page):
+    return {one.label: one.value.replace("\\", "") for one in page.metric}
+
+
+def test_chat_says_what_was_spent_in_the_session_and_apart_what_its_start_had_cost(open_page):
+    said = captions(open_page("chat", session="fork"))
+
+    assert any("63,000 own and 110,000 inherited tokens · $0.099 own and $0.225 inherited · " in one for one in said)
+    assert "gpt-5 · 100,000 in · 10,000 out · $0.225" in said
+    assert "claude-sonnet-4-5 · 61,000 in · 2,000 out · $0.099" in said
+
+
+@pytest.mark.parametrize(
+    ("session", "head", "turn"),
+    [
+        ("parent", "220,000 tokens · $0.45", "$0.225"),
+        ("mystery", "1,500 tokens · unpriced", "unpriced"),
+        ("local", "700 tokens · unmetered", "unmetered"),
+        ("mixed", "8,050 tokens · ≥ $0.01", "unpriced"),
+    ],
+)
+def test_chat_says_what_has_no_price(open_page, session, head, turn):
+    said = captions(open_page("chat", session=session))
+
+    assert any(head in one for one in said)
+    assert any(one.endswith(f"out · {turn}") for one in said)
+
+
+def test_nobody_knows_what_an_answer_without_usage_cost(open_page):
+    for name in ("chat", "sessions"):
+        page = open_page(name, session="silent")
+
+        assert not any("$" in one for one in captions(page))
+        assert metrics(page).get("Cost", "unknown") == "unknown"
+
+
+def test_the_table_of_sessions_has_what_was_spent_in_each(open_page):
+    page = open_page("sessions")
+
+    (table,) = page.dataframe
+    costs = dict(
+        zip([title.strip(" \u2003└⑂") for title in table.value["title"]], table.value["cost"].fillna("–"), strict=True)
+    )
+    assert {title.split(" ·")[0]: cost for title, cost in costs.items() if "after" not in title} == {
+        "Parent": "$0.45",
+        "Mystery": "unpriced",
+        "Local": "unmetered",
+        "Silent": "–",
+        "Mixed": "≥ $0.01",
+    }
+    assert sorted(cost for title, cost in costs.items() if "after" in title) == ["$0.099", "$1.25"]
+
+
+def test_sessions_are_sorted_and_filtered_by_cost(open_page):
+    dearest = open_page("sessions", order="cost").dataframe[0].value["cost"]
+    found = open_page("sessions", q="cost:>0.2").dataframe[0].value["cost"]
+
+    assert list(dearest)[:4] == ["$1.25", "$0.45", "$0.099", "≥ $0.01"]
+    assert sorted(found) == ["$0.45", "$1.25"]
+
+
+def test_a_sessions_own_view_has_both_costs(open_page):
+    page = open_page("sessions", session="fork")
+
+    assert (metrics(page)["Own cost"], metrics(page)["Inherited cost"]) == ("$0.099", "$0.225")
+    assert any("· $1.25 ·" in one for one in captions(page))  # its own fork, in the family
+
+
+def test_home_says_what_was_spent_in_each(open_page):
+    said = captions(open_page("home"))
+
+    assert any("63,000 own and 110,000 inherited tokens · $0.099 · " in one for one in said)
+    assert any("700 tokens · unmetered" in one for one in said)
+
+
+def test_stats_counts_each_message_once_and_names_the_models_without_a_price(open_page):
+    page = open_page("stats", when="all")
+
+    assert not page.exception
+    assert metrics(page)["Cost"] == "≥ $1.81"
+    (said,) = [one for one in captions(page) if "Prices: genai-prices" in one]
+    assert "Forks hold 283.0k tokens again ($0.549), which are not added." in said
+    assert "1,550 of mystery-9000 have no price, 700 of llama3.1 are not metered." in said
+
+
+def test_own_prices_with_a_fault_are_told_on_every_page(open_page, tmp_path, monkeypatch):
+    (tmp_path / "own.toml").write_text("[model.m\n")
+    monkeypatch.setenv("FORKBOOK_PRICES", str(tmp_path / "own.toml"))
+
+    for name in ("home", "sessions", "stats", "compare"):
+        page = open_page(name)
+
+        assert not page.exception
+        assert "not used until it is put right" in page.warning[0].value
