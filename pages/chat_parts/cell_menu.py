@@ -56,6 +56,13 @@ def _draw_entries(session_id: str, turn: Turn, forbidden: Mapping[int, Sequence[
             "",
         )
         _entry("Try in parallel …", "call_split", f"{act}-try", open_dialog, ("try", session_id, before, key), reason)
+        st.page_link(
+            frame.page("trials"),
+            label="Try it 10 times …",
+            icon=":material/science:",
+            query_params=links.to_new_trial(session_id, before, content.text(turn.messages[before])),
+            disabled=bool(reason),
+        )
         _entry("Fork before here", "fork_left", f"{act}-before", _fork, (session_id, before, key), reason)
     st.divider()
     _entry("Copy link", "link", f"{act}-link", _copy_link, (session_id, turn.start, key), "")

@@ -28,6 +28,7 @@ _PAGES = (
     ("chat", "Chat", ":material/forum:"),
     ("sessions", "Sessions", ":material/list:"),
     ("compare", "Compare", ":material/compare_arrows:"),
+    ("trials", "Trials", ":material/science:"),
     ("stats", "Stats", ":material/bar_chart:"),
 )
 

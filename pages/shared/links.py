@@ -5,6 +5,7 @@ Does not draw, and never trusts what it reads from an address.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -18,6 +19,17 @@ def to_chat(session: str, message: int | None = None) -> dict[str, str]:
 def to_compare(*sessions: str) -> dict[str, str]:
     """Query parameters of the Compare page for two to four sessions: ``a``, ``b``, ``c``, ``d``."""
     return dict(zip("abcd", sessions, strict=False))
+
+
+def to_trial(name: str) -> dict[str, str]:
+    """Query parameters of the Trials page for the trial ``name``."""
+    return {"trial": name}
+
+
+def to_new_trial(session: str, at: int, prompt: str = "", others: Sequence[str] = ()) -> dict[str, str | list[str]]:
+    """Query parameters of a trial to be set up: where it starts, what it asks, the branches that are its variants."""
+    asked: dict[str, str | list[str]] = {"new": session, "at": str(at)}
+    return {**asked, **({"prompt": prompt} if prompt else {}), **({"branch": list(others)} if others else {})}
 
 
 def address(page: str, query: dict[str, str]) -> str:

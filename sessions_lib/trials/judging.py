@@ -18,7 +18,11 @@ from sessions_lib.trials.trial import TAG, Result, Trial, changed
 
 
 def judge(
-    trial: Trial, result: Result, number: int, api_key: str | None, wait: Callable[[runs.Run], None]
+    trial: Trial,
+    result: Result,
+    number: int,
+    key_for: Callable[[str | None], str | None],
+    wait: Callable[[runs.Run], None],
 ) -> dict[str, Any]:
     """What the check ``number`` of ``trial``, a judge, says of ``result``: ``verdict``, ``session``, ``tokens``.
 
@@ -26,7 +30,7 @@ def judge(
     """
     judge_id = f"{result.session}.judge{number}"
     try:
-        answer = _answer(trial, judge_id, trial.checks[number]["judge"], result, api_key, wait)
+        answer = _answer(trial, judge_id, trial.checks[number]["judge"], result, key_for, wait)
     except SessionError as error:
         return {"verdict": None, "session": judge_id, "error": str(error)}
     return {"verdict": verdict_in(answer.answer), "session": judge_id, "tokens": answer.tokens}
@@ -37,7 +41,7 @@ def _answer(
     judge_id: str,
     asked: Mapping[str, Any],
     result: Result,
-    api_key: str | None,
+    key_for: Callable[[str | None], str | None],
     wait: Callable[[runs.Run], None],
 ) -> checking.Run:
     if judge_id not in trial.store.ids():
@@ -50,7 +54,7 @@ def _answer(
     session = Session.open(trial.store, judge_id)
     if not any(message.get("role") == "assistant" for message in session.messages):
         question = None if session.messages else _question(trial, asked, result)
-        run = runs.start(judge_id, question, Settings(trial.store, api_key=api_key, tools=()))
+        run = runs.start(judge_id, question, Settings(trial.store, api_key=key_for(asked.get("base_url")), tools=()))
         wait(run)
         session.refresh()
         if run.state != "done":

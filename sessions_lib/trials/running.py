@@ -14,7 +14,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from sessions_lib import prices
 from sessions_lib.agent import demo_world, runs
 from sessions_lib.agent.agent import Agent
-from sessions_lib.agent.providers.endpoints import without_secrets
+from sessions_lib.agent.providers.endpoints import is_same_place, without_secrets
 from sessions_lib.agent.runs import Run as LiveRun
 from sessions_lib.agent.runs import Settings
 from sessions_lib.agent.tools import Tool, as_tools
@@ -85,8 +85,8 @@ def start(
     if not 1 <= parallel <= 64:
         raise SessionError(f"A trial asks 1 to 64 at a time, not {parallel}.")
     offered = None if tools is None else as_tools(tools)
-    is_demo = Agent(session=Session.open(trial.store, trial.session_id)).endpoint.is_demo
-    at_stake = offered if offered is not None else list(demo_world.TOOLS) if is_demo else []
+    where = Agent(session=Session.open(trial.store, trial.session_id)).endpoint
+    at_stake = offered if offered is not None else list(demo_world.TOOLS) if where.is_demo else []
     # What happens in the demo's village happens in its story alone.
     if effects == "ask" and offered is not None and (said := effects_of(trial, offered)):
         raise SessionError(
@@ -98,8 +98,10 @@ def start(
     except SessionLocked as error:
         raise SessionError(f"The trial {trial.name!r} is being run already ({error.holder}). Look there.") from error
     try:
+        trial.effects = effects
         trial.save()
-        run = TrialRun(trial, parallel, at_stake if effects == "simulated" else offered, effects, api_key)
+        keys = {where.base_url or "": api_key} if api_key else {}
+        run = TrialRun(trial, parallel, at_stake if effects == "simulated" else offered, effects, keys)
         with _registry:
             _live[trial.store.name, trial.name] = run
         threading.Thread(target=run._work, args=(hold,), name=f"trial {trial.name}", daemon=True).start()
@@ -113,10 +115,10 @@ class TrialRun:
     """A trial being run; every method may be called from any thread."""
 
     def __init__(
-        self, trial: Trial, parallel: int, tools: Sequence[Tool] | None, effects: str, api_key: str | None
+        self, trial: Trial, parallel: int, tools: Sequence[Tool] | None, effects: str, keys: Mapping[str, str]
     ) -> None:
         self.trial = trial
-        self._parallel, self._tools, self._effects, self._api_key = parallel, tools, effects, api_key
+        self._parallel, self._tools, self._effects, self._keys = parallel, tools, effects, keys
         self._stop = threading.Event()
         self._ended = threading.Event()
         self._mutex = threading.Lock()
@@ -234,8 +236,12 @@ class TrialRun:
         if variant.tools is not None:
             known = tools if tools is not None else []
             tools = [tool for tool in known if tool.name in variant.tools]
-        key = variant.api_key or self._api_key
+        key = variant.api_key or self._key_for(variant.base_url)
         return Settings(self.trial.store, api_key=key, tools=None if tools is None else tuple(tools))
+
+    def _key_for(self, base_url: str | None) -> str | None:
+        """The key that was given for the trial's own address; it goes to no other."""
+        return next((key for own, key in self._keys.items() if not base_url or is_same_place(base_url, own)), None)
 
     @property
     def _recorded(self) -> Sequence[Message]:
@@ -278,7 +284,7 @@ class TrialRun:
         if self._stop.is_set():
             return
         result, number = waiting
-        judged = judging.judge(self.trial, result, number, self._api_key, self._answered)
+        judged = judging.judge(self.trial, result, number, self._key_for, self._answered)
         with self._mutex:
             self.trial.judged.setdefault(result.session, {})[str(number)] = judged
             now = self.trial.results[result.session]

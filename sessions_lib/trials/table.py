@@ -28,7 +28,7 @@ class Spread:
 class Row:
     """One variant: how often all checks passed, and each of them; what it took.
 
-    ``difference`` is to the first variant, ``None`` for that one itself. ``pass_all`` is pass^k for ``k`` of the trial.
+    ``difference`` is to the first variant, ``None`` for that one itself. ``pass_all`` is pass^k (see ``pass_k``).
     """
 
     variant: Variant
@@ -47,6 +47,11 @@ class Row:
 PASS_K = 3
 
 
+def pass_k(trial: Trial) -> int:
+    """The k of pass^k, one for all rows: 3, or as many as there are repeats."""
+    return min(PASS_K, trial.repeats)
+
+
 def rows(trial: Trial) -> list[Row]:
     """A row a variant, in the trial's order: the first, its noise row, the others."""
     by_variant: dict[str, list[Result]] = {variant.name: [] for variant in trial.variants}
@@ -54,6 +59,7 @@ def rows(trial: Trial) -> list[Row]:
         if result.variant in by_variant:
             by_variant[result.variant].append(result)
     made: list[Row] = []
+    k = pass_k(trial)
     for variant in trial.variants:
         results = sorted(by_variant[variant.name], key=lambda result: result.repeat)
         done = [result for result in results if result.state == "done"]
@@ -68,7 +74,7 @@ def rows(trial: Trial) -> list[Row]:
                 rate,
                 tuple(checked),
                 intervals.difference(made[0].rate, rate) if made else None,
-                intervals.pass_all(rate.passed, rate.runs, min(PASS_K, rate.runs)) if rate.runs else None,
+                intervals.pass_all(rate.passed, rate.runs, k),
                 _spread(result.tokens for result in done),
                 _spread(result.seconds for result in done),
                 _spread(result.dollars for result in done),

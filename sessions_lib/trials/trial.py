@@ -95,11 +95,12 @@ class Result:
 
     @property
     def passed(self) -> bool | None:
-        """True if all checks passed, ``None`` while one is not known."""
-        if self.state != "done":
-            return None
+        """True if all checks passed; ``None`` while one is not known.
+
+        Also if another failed: a rate over those that are known by failing would be too low.
+        """
         found = [checking.passes(verdict) for verdict in self.verdicts]
-        return False if False in found else None if None in found else True
+        return None if self.state != "done" or None in found else all(found)
 
 
 class Trial:
@@ -134,6 +135,7 @@ class Trial:
         self.results: dict[str, Result] = {}
         self.judged: dict[str, dict[str, Any]] = {}
         self.picked: dict[str, bool] = {}
+        self.effects = "ask"  # what was said of tools that change the world, when it was started
         self.name = names.check_id(name) if name else _free_name(self.store, session)
         self._see_where_it_starts(session)
 
@@ -173,6 +175,7 @@ class Trial:
         except (KeyError, TypeError, ValueError) as error:
             raise SessionError(f"The trial {name!r} is damaged ({type(error).__name__}: {error}).") from error
         trial.results = {result.session: result for result in results}
+        trial.effects = str(values.get("effects") or "ask")
         trial.judged, trial.picked = dict(values.get("judged") or {}), dict(values.get("picked") or {})
         return trial
 
@@ -187,6 +190,7 @@ class Trial:
                 "at": self.at,
                 "prompts": self.prompts,
                 "repeats": self.repeats,
+                "effects": self.effects,
                 "checks": self.checks,
                 "variants": [variant.stored() for variant in self.variants],
                 "results": [asdict(result) for result in self.results.values()],
