@@ -13,7 +13,7 @@ from pages.shared import acting, demo_sessions, folder, found, frame, links, mom
 from pages.shared.money import shown as shown_money
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import demo, text
-from sessions_lib.prices import Spent
+from sessions_lib.prices import NOTHING, Spent
 from sessions_lib.store.records import SessionInfo
 
 WAYS = (
@@ -119,7 +119,7 @@ def draw_recent(infos: list[SessionInfo], total: int) -> None:
                     query_params=links.to_chat(info.id),
                 )
                 st.space("stretch")
-                st.caption(facts(info, costs[info.id][0]), width="content")
+                st.caption(facts(info, costs.get(info.id, (NOTHING, NOTHING))[0]), width="content")
     if total > len(infos):
         st.page_link(frame.page("sessions"), label=f"All {total:,} sessions", icon=":material/arrow_forward:")
 

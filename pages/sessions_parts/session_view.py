@@ -123,7 +123,7 @@ def _family(info: SessionInfo, where: tzinfo) -> None:
     depths: dict[str, int] = {}
     for relative in family[:_LARGEST_FAMILY]:
         depth = depths[relative.id] = depths.get(relative.parent or "", -1) + 1
-        _relative(relative, depth, relative.id == info.id, where, costs[relative.id][0])
+        _relative(relative, depth, relative.id == info.id, where, costs.get(relative.id, (NOTHING, NOTHING))[0])
     if (more := len(family) - _LARGEST_FAMILY) > 0:
         st.caption(f"and {more} more")
 

@@ -123,9 +123,12 @@ class PostgresCatalog:
         return {session: found[session] for session in order if session in found}
 
     def costs(self, ids: Iterable[str]) -> dict[str, tuple[Spent, Spent]]:
-        """The money of the sessions ``ids`` that are there: what was spent in each, and what its whole file cost."""
+        """What was spent in each of the sessions ``ids`` that are there, and what its copied start had cost."""
         found = summary.scan(self._database, [*ids])
-        return {one.info.id: (plain.money(one, one.info.inherited), plain.money(one)) for one in found}
+        return {
+            one.info.id: (plain.money(one, one.info.inherited), plain.money(one, 0, one.info.inherited))
+            for one in found
+        }
 
     def tags(self) -> dict[str, int]:
         """How many sessions wear each tag, the most worn first; tags that differ by case only are one."""
