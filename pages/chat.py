@@ -51,13 +51,13 @@ def draw_dialog(session: Session | None) -> None:
         elif session is not None and kind == "delete":
             chat_header.draw_delete(session)
         elif session is not None and kind == "edit":
-            cell_menu.draw_edit(session.id, index, session.messages[index])
+            cell_menu.draw_edit(session.id, index, session.messages, session.meta)
         elif session is not None and kind == "export":
             exporting.panel([session.id], "chat-export", lambda name: closed_saying(f"Downloaded {name}"))
         elif session is not None and kind == "try":
-            trying.draw(session.id, index, session.messages[index], session.meta)
+            trying.draw(session.id, index, session.messages, session.meta)
         elif session is not None:
-            cell_menu.draw_rerun(session.id, index, session.meta)
+            cell_menu.draw_rerun(session.id, index, session.messages, session.meta)
 
     fits = session is None or index < len(session.messages) or kind not in ("edit", "rerun")
     if fits and session_id == (session.id if session else ""):

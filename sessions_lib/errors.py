@@ -139,6 +139,14 @@ class ProviderError(SessionError):
         super().__init__(text)
 
 
+class BudgetReached(SessionError):
+    """A budget is spent: no request goes out before a person agrees. Dollars: ``limit``, and what was ``spent``."""
+
+    def __init__(self, told: str, limit: float, spent: float) -> None:
+        self.limit, self.spent = limit, spent
+        super().__init__(f"{told}; nothing was sent. Raise the budget, or agree to go on.")
+
+
 class StepLimitReached(SessionError):
     """The model went on calling tools for ``max_steps`` model calls without an answer."""
 

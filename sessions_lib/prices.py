@@ -121,6 +121,30 @@ def of(said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: in
     )
 
 
+def of_history(said: Sequence[Message], model: str, base_url: str) -> str:
+    """What sending ``said`` to ``model`` once more costs, in a sentence; empty if nobody knows, or no meter runs.
+
+    >>> of_history([{"role": "assistant", "usage": {"prompt_tokens": 90_000, "completion_tokens": 10_000}}], "o3", "")
+    'The history is about 100,000 tokens: $0.20 to send it once more, $0.05 where the provider still has it cached.'
+    """
+    last = next((found for message in reversed(said) if (found := model_calls.last(message))), None)
+    if last is None or last.total is None or not model:
+        return ""
+    fresh, cached = (
+        cost({"prompt_tokens": last.total, "prompt_tokens_details": {"cached_tokens": count}}, model, None, base_url)
+        for count in (0, last.total)
+    )
+    if fresh.state == "unmetered":
+        return ""
+    length = f"The history is about {text.count(last.total, 'token')}"
+    if fresh.amount is None:
+        return f"{length}; {text.visible(fresh.matched)} has no price."
+    again = f"{length}: {text.money(fresh.amount)} to send it once more"
+    if cached.amount is not None and cached.amount < fresh.amount:
+        again += f", {text.money(cached.amount)} where the provider still has it cached"
+    return f"{again}."
+
+
 def said(money: Spent, tokens: Totals) -> str:
     """The ``money`` of the answers whose ``tokens`` these are, as ``text.spent`` writes it; ``$0`` without answers."""
     if not tokens.answers:

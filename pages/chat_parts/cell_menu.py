@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from pages.chat_parts import chat_state
-from pages.shared import browser, folder, frame, links, model_choice, providers
+from pages.shared import browser, folder, frame, links, model_choice, money, providers
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import Turn
 from sessions_lib import messages, text
@@ -170,12 +170,14 @@ def _copy_markdown(said: list[Message], menu_key: str) -> None:
 # ---------------------------------------------------------------- dialogs
 
 
-def draw_edit(session_id: str, index: int, prompt: Message) -> None:
+def draw_edit(session_id: str, index: int, said: Sequence[Message], meta: Mapping[str, Any]) -> None:
     """The dialog to change a prompt and have it answered in a fork."""
+    prompt = said[index]
     typed = st.text_area(
         "Prompt", str(messages.clean(content.text(prompt))), height=180, key=f"cell-edit-{session_id}-{index}"
     )
     st.caption("It is answered in a fork; this session stays as it is.")
+    money.draw_history_cost(said[:index], meta)
     if any(part.kind != "text" for part in content.parts(prompt)):
         st.caption("The files of this prompt are not taken along; “Rerun” keeps them.")
     if st.button("Run in a fork", key=f"cell-edit-run-{index}", type="primary", disabled=not typed):
@@ -184,7 +186,7 @@ def draw_edit(session_id: str, index: int, prompt: Message) -> None:
         st.rerun()
 
 
-def draw_rerun(session_id: str, index: int, meta: Mapping[str, Any]) -> None:
+def draw_rerun(session_id: str, index: int, said: Sequence[Message], meta: Mapping[str, Any]) -> None:
     """The dialog to have the same prompt answered by another model, in a fork."""
     settings = providers.told(meta)
     key = f"cell-rerun-{session_id}-{index}"
@@ -198,6 +200,7 @@ def draw_rerun(session_id: str, index: int, meta: Mapping[str, Any]) -> None:
     listed: list[str] = st.session_state[f"{key}-models"]
     st.caption(f"The same prompt, answered in a fork by another model of {safe_label(where.name)}.")
     model = model_choice.draw("Model", listed, f"{key}-model")
+    money.draw_history_cost(said[:index], {**meta, "base_url": where.settings.get("base_url"), "model": model})
     if wrong := st.session_state[f"{key}-wrong"]:
         st.caption(safe_label(wrong))
     if where.is_demo:
@@ -256,6 +259,8 @@ def draw_rule(session: Session, parent: str, effects: str) -> None:
                 _draw_switch(session_id, siblings)
         if effects:
             st.caption(f"These happened once, for every branch: {effects}")
+        if at == len(session.messages):  # nothing was asked in the fork yet
+            money.draw_history_cost(session.messages, session.meta)
 
 
 def _draw_switch(session_id: str, siblings: Sequence[folder.Child]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import streamlit as st
 
@@ -14,10 +15,11 @@ from pages.chat_parts import chat_header, chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.chat_parts.chat_state import Notice
 from pages.shared import browser, folder, providers
+from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
-from sessions_lib.agent import runs
+from sessions_lib.agent import budget, runs
 from sessions_lib.agent.runs import Run
-from sessions_lib.errors import SessionError, SessionLocked
+from sessions_lib.errors import BudgetReached, SessionError, SessionLocked
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store.session import Session
@@ -61,6 +63,8 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
             for icon, said in providers.conditions(settings):
                 st.caption(f":material/{icon}: {safe_label(said, 80)}", width="content")
             if session is not None:
+                for warning in _budgets(session):
+                    st.caption(f":material/payments: {shown(safe_label(warning, 120))}", width="content")
                 st.button(
                     "Fork",
                     icon=":material/fork_right:",
@@ -75,13 +79,18 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
                 st.button("Stop", icon=":material/stop_circle:", key="chat-stop", on_click=run.stop, shortcut="Esc")
 
 
+def _budgets(session: Session) -> list[str]:
+    """The budgets of which so much is spent that the visitor is warned."""
+    return [str(one) for one in budget.of(session) if one.share >= budget.WARN_AT]
+
+
 def _submit(session_id: str | None, key: str) -> None:
     prompt = st.session_state.get(key)
     if isinstance(prompt, str) and prompt:
         send(session_id, prompt)
 
 
-def send(session_id: str | None, prompt: str) -> None:
+def send(session_id: str | None, prompt: str, *, over_budget: bool = False) -> None:
     """Store ``prompt`` and start answering it, in a new session for ``None``; tell why if that cannot be."""
     chat_state.dismiss()
     created = None
@@ -92,9 +101,11 @@ def send(session_id: str | None, prompt: str) -> None:
         elif _has_changed(session_id):
             raise SessionError("This session has new messages since you began to type. Read them, then send again.")
         session = folder.manager().open(session_id)
-        runs.start(session_id, prompt, providers.run_settings(session.meta))
+        runs.start(session_id, prompt, providers.run_settings(session.meta, over_budget=over_budget))
     except SessionError as error:
         told: Notice = {"kind": "error", "text": str(error), "prompt": prompt}
+        if isinstance(error, BudgetReached):
+            told["over_budget"] = True
         if isinstance(error, SessionLocked) and session_id is not None:
             told["session"] = session_id
         chat_state.notify(told)
@@ -126,14 +137,17 @@ def _take_back(created: Session) -> None:
         return
 
 
-def answer(session_id: str) -> None:
+def answer(session_id: str, *, over_budget: bool = False) -> None:
     """Start answering what is stored last: a prompt, or results, without an answer."""
     chat_state.dismiss()
     try:
         session = folder.manager().open(session_id)
-        runs.start(session_id, None, providers.run_settings(session.meta))
+        runs.start(session_id, None, providers.run_settings(session.meta, over_budget=over_budget))
     except SessionError as error:
-        chat_state.notify({"kind": "error", "text": str(error)})
+        told: Notice = {"kind": "error", "text": str(error)}
+        if isinstance(error, BudgetReached):
+            told["over_budget"] = True
+        chat_state.notify(told)
 
 
 def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
@@ -191,11 +205,26 @@ def draw_notice() -> None:
         st.caption("Your text was not sent; it is kept here:")
         st.code(visible(prompt[:20_000]), language=None, wrap_lines=True)
     with st.container(horizontal=True):
-        if prompt:
+        if told.get("over_budget"):
+            _draw_go_on(prompt)
+        elif prompt:
             _draw_retry(told, prompt)
         if undo := told.get("undo"):
             st.button("Undo", key="chat-undo", icon=":material/undo:", on_click=restore, args=(undo,))
         st.button("Dismiss", key="chat-dismiss", type="tertiary", on_click=chat_state.dismiss)
+
+
+def _draw_go_on(prompt: str | None) -> None:
+    """The button that agrees to spend more than the budget, for this one prompt."""
+    open_now = chat_state.chosen()
+    go_on = partial(send, open_now, prompt) if prompt else partial(answer, open_now or "")
+    st.button(
+        "Go on all the same",
+        key="chat-over-budget",
+        icon=":material/payments:",
+        on_click=go_on,
+        kwargs={"over_budget": True},
+    )
 
 
 def _draw_retry(told: Notice, prompt: str) -> None:

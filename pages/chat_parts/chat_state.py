@@ -23,13 +23,17 @@ _SESSION, _NOTICE = "chat_session", "chat_notice"
 
 
 class Notice(TypedDict, total=False):
-    """Something the visitor has to know until they dismiss it; ``prompt`` is what they typed and must not lose."""
+    """Something the visitor has to know until they dismiss it; ``prompt`` is what they typed and must not lose.
+
+    ``over_budget``: they are asked whether to go on all the same.
+    """
 
     kind: Literal["error", "info"]
     text: str
     prompt: str
     session: str
     undo: str
+    over_budget: bool
 
 
 def chosen() -> str | None:

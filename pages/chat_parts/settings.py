@@ -19,7 +19,7 @@ from pages.shared.folder import manager
 from pages.shared.providers import endpoint, key_for, offered, own_tools, told
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text
-from sessions_lib.agent import providers
+from sessions_lib.agent import budget, providers
 from sessions_lib.agent.providers import Endpoint
 from sessions_lib.errors import SessionError
 from sessions_lib.store.session import Session
@@ -178,7 +178,17 @@ def _draw_behaviour(settings: Mapping[str, Any], key: str) -> dict[str, Any]:
         placeholder="The provider’s default",
         key=f"{key}-temperature",
     )
-    return {"system": system.strip() or None, "temperature": temperature}
+    limit = settings.get(budget.KEY)
+    allowed = st.number_input(
+        "Budget in US dollars",
+        min_value=0.0,
+        step=1.0,
+        value=float(limit) if isinstance(limit, int | float) and limit >= 0 else None,
+        placeholder="None",
+        key=f"{key}-budget",
+        help="A warning at 80 %; once it is spent, you are asked before the next request.",
+    )
+    return {"system": system.strip() or None, "temperature": temperature, budget.KEY: allowed}
 
 
 def _draw_tools(url: str, key: str) -> dict[str, bool]:
@@ -209,7 +219,7 @@ def _save(session: Session | None, chosen: dict[str, Any]) -> None:
         )
     if session is not None:
         manager().open(session.id).update_meta(chosen)
-    names = ("base_url", "model", "context_tokens", *(("system", "temperature") if session is None else ()))
+    names = ("base_url", "model", "context_tokens", *(("system", "temperature", budget.KEY) if session is None else ()))
     visitor.current().defaults = {name: chosen[name] for name in names if chosen.get(name) is not None}
 
 

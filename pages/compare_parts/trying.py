@@ -7,13 +7,13 @@ Does not answer: runs do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from pages.compare_parts import asking
-from pages.shared import folder, links, model_choice, providers
+from pages.shared import folder, links, model_choice, money, providers
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages
 from sessions_lib.agent import experiments
@@ -26,7 +26,7 @@ from sessions_lib.messages.content import Message
 GO = "chat_to_compare"  # the comparison to open once the dialog is closed
 
 
-def draw(session_id: str, index: int, prompt: Message, meta: Mapping[str, Any]) -> None:
+def draw(session_id: str, index: int, said: Sequence[Message], meta: Mapping[str, Any]) -> None:
     """The body of the dialog for the prompt at ``index``: the prompt, the ways, and the button that starts them."""
     key = f"try-{session_id}-{index}"
     settings = providers.told(meta)
@@ -37,12 +37,13 @@ def draw(session_id: str, index: int, prompt: Message, meta: Mapping[str, Any]) 
         return
     if f"{key}-models" not in st.session_state:
         st.session_state[f"{key}-models"], st.session_state[f"{key}-wrong"] = providers.models_of(where)
-    typed = st.text_area("Prompt", str(messages.clean(content.text(prompt))), height=110, key=f"{key}-prompt")
+    typed = st.text_area("Prompt", str(messages.clean(content.text(said[index]))), height=110, key=f"{key}-prompt")
     count = st.segmented_control("Ways", [2, 3, 4], default=3, key=f"{key}-count", required=True)
     variants = [_draw_way(number, where, settings, key) for number in range(1, int(count or 2) + 1)]
     if wrong := st.session_state[f"{key}-wrong"]:
         st.caption(safe_label(wrong))
     st.caption("Each way is a fork of its own, answered at the same time; this session stays as it is.")
+    money.draw_history_cost(said[:index], meta)
     for sentence in asking.at_stake([session_id]):
         st.caption(f":material/bolt: {safe_label(sentence.replace('1 branch', f'{len(variants)} branches'))}")
     if st.button("Try them", type="primary", key=f"{key}-go", disabled=not typed.strip()):

@@ -5,10 +5,16 @@ Does not price anything.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import streamlit as st
 
+from pages.shared import providers
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import own_prices, text
+from sessions_lib import own_prices, prices, text
+from sessions_lib.errors import SessionError
+from sessions_lib.messages.content import Message
 from sessions_lib.prices import Spent
 
 
@@ -28,3 +34,13 @@ def draw_fault() -> None:
     """Say that a person's own prices cannot be used, if so: what the page shows is without them."""
     if fault := own_prices.current().fault:
         st.warning(safe_label(fault, 400), icon=":material/price_change:")
+
+
+def draw_history_cost(said: Sequence[Message], meta: Mapping[str, Any]) -> None:
+    """What sending ``said`` once more costs with the settings in ``meta``, where that is known."""
+    try:
+        where = providers.endpoint(providers.told(meta))
+    except SessionError:
+        return
+    if not where.is_demo and (again := prices.of_history(said, where.model, where.base_url or "")):
+        st.caption(shown(safe_label(again, 300)))

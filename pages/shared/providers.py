@@ -26,7 +26,7 @@ from sessions_lib.agent.runs import Settings
 from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import SessionError
 
-SETTING_NAMES = ("base_url", "model", "temperature", "system", "context_tokens")
+SETTING_NAMES = ("base_url", "model", "temperature", "system", "context_tokens", "budget_usd")
 
 
 def told(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,8 +53,11 @@ def endpoint(settings: Mapping[str, Any]) -> Endpoint:
     return replace(where, api_key=key) if key else where
 
 
-def run_settings(meta: Mapping[str, Any]) -> Settings:
-    """How a run of a session with this metadata answers, for this visitor. ``SessionError`` for a bad address."""
+def run_settings(meta: Mapping[str, Any], *, over_budget: bool = False) -> Settings:
+    """How a run of a session with this metadata answers, for this visitor. ``SessionError`` for a bad address.
+
+    ``over_budget``: the visitor agreed to go on where a budget is spent.
+    """
     settings = told(meta)
     where = endpoint(settings)
     temperature, system = settings.get("temperature"), settings.get("system")
@@ -66,6 +69,7 @@ def run_settings(meta: Mapping[str, Any]) -> Settings:
         temperature=float(temperature) if isinstance(temperature, int | float) else None,
         system=system if isinstance(system, str) else None,
         tools=None if where.is_demo else tuple(switched_on(where)),
+        over_budget=over_budget,
     )
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import messages, names, text
-from sessions_lib.agent import cancellation, demo_world, providers, tools
+from sessions_lib.agent import budget, cancellation, demo_world, providers, tools
 from sessions_lib.agent.answerer import Answerer
 from sessions_lib.agent.cancellation import Stop, Stopped
 from sessions_lib.agent.events import (
@@ -83,19 +83,21 @@ class Agent:
         save_dir: str | Path | None = None,
         auto_save: bool | None = None,
         max_steps: int = 10,
+        over_budget: bool = False,
     ) -> None:
         """An agent on ``session``, on the session ``session_id`` (loaded if it exists), or on a new one.
 
         ``auto_save`` (on, unless ``session`` is given) writes every message through; off, everything stays in memory
         and a known session's file is never written. What is not given comes from the session's metadata, then from the
         environment (see ``providers.choose``); what is given is remembered by a session that begins with it. ``client``
-        is used as it is. Without ``tools`` a real endpoint is offered none, the offline demo its own. Calls no model.
+        is used as it is. Without ``tools`` a real endpoint is offered none, the offline demo its own. ``over_budget``:
+        go on where a budget is spent (see ``budget``). Calls no model.
         """
         if session is not None and session_id is not None:
             raise SessionError("Give an agent a session or a session_id, not both.")
         if max_steps < 1:
             raise SessionError(f"max_steps must be at least 1, not {max_steps}.")
-        self.name, self.max_steps = name, max_steps
+        self.name, self.max_steps, self.over_budget = name, max_steps, over_budget
         self._given_tools = None if tools is None else as_tools(tools)
         self._who = Answerer(model, base_url, api_key, client, system, temperature)
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
@@ -153,6 +155,7 @@ class Agent:
         try:
             self._who.choose(self.session)
             self._who.check()
+            budget.check(self.session, is_agreed=self.over_budget)
             if not self.session.messages:
                 self._who.begin(self.session)
             missing = tool_calls.settle(self.session.messages)
@@ -185,7 +188,9 @@ class Agent:
         message: Message | None = None
         if long := sum(left_out_of(stored) > 0 for stored in self.session.messages if stored.get("role") == "tool"):
             yield Notice(f"{text.count(long, 'long result')} of tools: {_SHORT}.")
-        for _ in range(self.max_steps):
+        for step in range(self.max_steps):
+            warnings = budget.check(self.session, is_agreed=self.over_budget)
+            yield from (Notice(f"{warning}.") for warning in warnings if step == 0)
             try:
                 message = yield from self._model_step(stop)
                 made = tool_calls.calls_of(message, len(self.session.messages) - 1)
@@ -273,6 +278,7 @@ class Agent:
     def _store(self, answer: Answer, started: float, first_token_ms: int | None) -> Message:
         message = self._own_key().cleaned(answer.message())
         message["model"] = self._own_key().cleaned(answer.model) or self.endpoint.model
+        message |= {name: url for name, url in self.endpoint.settings.items() if name == "base_url"}
         if (keys := answer.owned_keys) is not None:
             message["wire"] = owned.wire(self.endpoint, keys)
         message["duration_ms"] = _ms_since(started)

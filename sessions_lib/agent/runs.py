@@ -66,6 +66,7 @@ class Settings:
     temperature: float | None = None
     tools: tuple[Tool, ...] | None = None
     max_steps: int = 10
+    over_budget: bool = False  # the person agreed to go on where a budget is spent
 
     def agent(self, session_id: str) -> Agent:
         """An agent with these settings on an existing session; ``SessionNotFound`` if there is none."""
@@ -78,6 +79,7 @@ class Settings:
             temperature=self.temperature,
             tools=self.tools,
             max_steps=self.max_steps,
+            over_budget=self.over_budget,
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -19,13 +19,15 @@ import click
 
 from sessions_lib import text
 from sessions_lib.cli import change, look, options, printing
-from sessions_lib.errors import SessionError, SessionLocked
+from sessions_lib.errors import BudgetReached, SessionError, SessionLocked
 
 if TYPE_CHECKING:
     from sessions_lib.agent.agent import Agent
     from sessions_lib.agent.cancellation import Stop
     from sessions_lib.agent.events import Event, Finished
+    from sessions_lib.prices import Spent
     from sessions_lib.store.manager import SessionManager
+    from sessions_lib.store.store import Hold
 
 
 @click.command("chat")
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
 @click.option("--base-url", "base_url", metavar="URL", help="Any Chat Completions address; else $OPENAI_BASE_URL.")
 @click.option("--system", "system", metavar="TEXT", help="The system prompt; else the session's.")
 @click.option("--temperature", "temperature", type=click.FloatRange(0, 2), metavar="NUMBER", help="Else the session's.")
+@click.option(
+    "--budget", "budget", type=click.FloatRange(0), metavar="DOLLARS", help="What this session may cost; kept with it."
+)
 @click.option("--tools", "tools", metavar="FILE", help="Offer the @tool functions of this Python file.")
 @options.folder
 def chat(
@@ -46,6 +51,7 @@ def chat(
     base_url: str | None,
     system: str | None,
     temperature: float | None,
+    budget: float | None,
     tools: str | None,
     folder: str | None,
 ) -> None:
@@ -63,6 +69,10 @@ def chat(
     name = named if session is None else session
     chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
     talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder), is_new=name is None)
+    if budget is not None:
+        from sessions_lib.agent import budget as budgets
+
+        talk.agent.session.update_meta({budgets.KEY: budget})
     talk.greet()
     if once is not None:
         talk.answer_once(once)
@@ -104,6 +114,12 @@ class _Talk:
         printing.talk(f"{what}. {who} answers{f'; tools: {offered}' if offered else ''}.")
         for sentence in look.reported(session):
             printing.talk(sentence)
+        options.say_own_prices()
+        if session.parent and session.inherited == len(session.messages) and not endpoint.is_demo:
+            from sessions_lib import prices
+
+            if again := prices.of_history(session.messages, endpoint.model, endpoint.base_url or ""):
+                printing.talk(again)
         if self._is_waiting:
             printing.talk("The last prompt has no whole answer yet; an empty line asks it again.")
 
@@ -141,21 +157,33 @@ class _Talk:
 
         From a fork, if the session is being written by another and the person agrees.
         """
+        from sessions_lib.agent import budget as budgets
+
         if self._is_new and prompt and prompt.strip():
             self.agent.check()  # nothing is made where nothing can be answered
-            self.agent.session = self._manager.create(**self.agent.settings)  # it goes on as it began
+            budget = {key: value for key, value in self.agent.session.meta.items() if key == budgets.KEY}
+            self.agent.session = self._manager.create(**self.agent.settings, **budget)  # it goes on as it began
             self._is_new = False
-        try:
-            hold = self.agent.begin(prompt)
-        except SessionLocked as error:
-            self._fork(error)
-            hold = self.agent.begin(prompt)
+        hold = self._begin(prompt)
         with (
             _stoppable() as stop,
             _apart() as answers,
             closing(self.agent.stream(prompt, hold=hold, stop=stop)) as events,
         ):
-            return _show(events, answers)
+            return _show(events, answers, self.agent.session.meta)
+
+    def _begin(self, prompt: str | None) -> Hold:
+        """Begin to answer: in a fork, or over a budget, if the person agrees."""
+        try:
+            return self.agent.begin(prompt)
+        except SessionLocked as error:
+            self._fork(error)
+        except BudgetReached as error:
+            if not sys.stdin.isatty():
+                raise
+            change.ask(f"{error}\nGo on all the same?", False, "Nothing was sent")
+            self.agent.over_budget = True
+        return self._begin(prompt)
 
     def _fork(self, error: SessionLocked) -> None:
         session = self.agent.session
@@ -222,10 +250,12 @@ def _apart() -> Iterator[TextIO]:
         os.close(kept)
 
 
-def _show(events: Iterator[Event], answers: TextIO) -> bool:
+def _show(events: Iterator[Event], answers: TextIO, meta: Mapping[str, Any]) -> bool:
     """Print what happens, the answer to ``answers``; false if it was stopped."""
+    from sessions_lib import prices
     from sessions_lib.agent.events import (
         Finished,
+        MessageStored,
         Notice,
         TextDelta,
         ToolCallStarted,
@@ -236,6 +266,7 @@ def _show(events: Iterator[Event], answers: TextIO) -> bool:
     from sessions_lib.messages import content, tool_calls
 
     tokens: int | None = None
+    money: list[Spent] = []
     is_within_line, is_whole = False, True
     try:
         for event in events:
@@ -253,6 +284,8 @@ def _show(events: Iterator[Event], answers: TextIO) -> bool:
                 printing.talk(f" -> {failed}{printing.line(content.text(event.message), 100)}")
             elif isinstance(event, UsageReported) and event.usage.total is not None:
                 tokens = (tokens or 0) + event.usage.total
+            elif isinstance(event, MessageStored) and event.message.get("role") == "assistant":
+                money.append(prices.of([event.message], meta))
             elif isinstance(event, Notice):
                 printing.talk(event.text)
             elif isinstance(event, Waiting):
@@ -260,15 +293,15 @@ def _show(events: Iterator[Event], answers: TextIO) -> bool:
             elif isinstance(event, Finished):
                 click.echo(file=answers)
                 is_within_line, is_whole = False, not event.interrupted
-                _end(event, tokens)
+                _end(event, tokens, prices.add(money))
     finally:
         if is_within_line:
             click.echo(file=answers)
     return is_whole
 
 
-def _end(event: Finished, tokens: int | None) -> None:
+def _end(event: Finished, tokens: int | None, money: Spent) -> None:
     if event.finish_reason not in (None, "stop", "tool_calls", "function_call"):
         printing.talk(f"The answer is not whole: the model ended with {printing.line(event.finish_reason, 40)!r}.")
     if tokens is not None:
-        printing.talk(f"({text.tokens(tokens)})")
+        printing.talk(f"({text.tokens(tokens)}, {text.spent(money.cost, money.unpriced, money.unmetered)})")

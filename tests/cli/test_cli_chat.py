@@ -376,3 +376,41 @@ def test_a_script_that_is_stopped_keeps_what_was_said_and_ends_with_one(
     assert told.strip().splitlines()[-1] == "Stopped; what was said is saved in a."
     assert "Traceback" not in told
     assert stored(terminal) == [("user", "Tide?"), ("assistant", "The tide is ")]
+
+
+def test_in_a_terminal_a_spent_budget_is_asked_about_before_the_next_request(
+    terminal: Terminal, server: ModelServer
+) -> None:
+    (terminal.work / "own.toml").write_text("[model.served]\ninput = 100_000\noutput = 100_000\n")
+    env = {"FORKBOOK_PRICES": str(terminal.work / "own.toml")}
+    address = ["--base-url", server.url, "--model", "served"]
+    terminal.ok("new", "--id", "a")
+
+    warned = terminal.run("chat", "a", *address, "--budget", "1.5", "--once", "one", **env)
+    refused = terminal.told("chat", "a", *address, "--once", "two", **env)
+    screen = Screen(terminal, "chat", "a", *address, **env)
+    screen.wait_for("> ")
+    screen.press("three\n")
+    screen.wait_for("Go on all the same?")
+    screen.press("y\n")
+    screen.wait_for("> ", times=2)
+
+    assert screen.end("\x04") == 0
+    assert "(15 tokens, $1.50)" in warned.stderr
+    assert "This session spent $1.50 of a budget of $1.50; nothing was sent" in refused
+    assert stored(terminal) == [("user", "one"), ("assistant", "Yes."), ("user", "three"), ("assistant", "Yes.")]
+
+
+def test_a_fork_says_what_sending_its_history_once_more_costs(terminal: Terminal, server: ModelServer) -> None:
+    (terminal.work / "own.toml").write_text("[model.served]\ninput = 100_000\noutput = 100_000\ncached = 10_000\n")
+    env = {"FORKBOOK_PRICES": str(terminal.work / "own.toml")}
+    address = ["--base-url", server.url, "--model", "served"]
+    terminal.ok("new", "--id", "a")
+    terminal.ok("chat", "a", *address, "--once", "one", **env)
+    terminal.ok("fork", "a", "--id", "b")
+
+    told = terminal.run("chat", "b", *address, stdin="", **env).stderr
+
+    again = "The history is about 15 tokens: $1.50 to send it once more, $0.15 where the provider still has it cached."
+    assert again in told
+    assert again not in terminal.run("chat", "a", *address, stdin="", **env).stderr

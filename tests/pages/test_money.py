@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from sessions_lib.store.manager import SessionManager
 from tests import money
+from tests.model_server import ModelServer
 
 
 @pytest.fixture(autouse=True)
@@ -113,3 +115,72 @@ def test_own_prices_with_a_fault_are_told_on_every_page(open_page, tmp_path, mon
 
         assert not page.exception
         assert "not used until it is put right" in page.warning[0].value
+
+
+# --- budgets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """A model server whose answers cost $1.50 each."""
+    (tmp_path / "own.toml").write_text("[model.served]\ninput = 100_000\noutput = 100_000\ncached = 10_000\n")
+    monkeypatch.setenv("FORKBOOK_PRICES", str(tmp_path / "own.toml"))
+    with ModelServer() as server:
+        yield server
+
+
+def ask(page, prompt):
+    page.chat_input[0].set_value(prompt).run()
+    assert not page.exception
+    return page
+
+
+def wait_until_answered(folder, session, count):
+    deadline = time.monotonic() + 60
+    while len(SessionManager(folder).open(session).messages) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_spent_budget_is_asked_about_before_the_next_request(open_page, folder, served):
+    settings = {"base_url": served.url, "model": "served", "budget_usd": 1.8}
+    SessionManager(folder).create(session_id="a", **settings)
+    ask(open_page("chat", session="a"), "one")
+    wait_until_answered(folder, "a", 2)
+    warned = ask(open_page("chat", session="a"), "two")
+    wait_until_answered(folder, "a", 4)
+
+    page = ask(open_page("chat", session="a"), "three")
+
+    assert "This session spent $1.50 of a budget of $1.80" in "\n".join(captions(warned))
+    assert "This session spent $3.00 of a budget of $1.80; nothing was sent" in page.error[0].value.replace("\\", "")
+    assert len(served.requests) == 2
+    assert "three" in [one.value for one in page.code]  # what was typed is kept
+    page.button(key="chat-over-budget").click().run()
+    wait_until_answered(folder, "a", 6)
+    assert len(served.requests) == 3
+
+
+def test_a_fork_says_what_sending_its_history_once_more_costs_before_it_is_asked(open_page, folder, served):
+    session = SessionManager(folder).create(session_id="a", base_url=served.url, model="served")
+    session.extend(money.turn("a", 1, "served", money.usage(10, 5)))
+    session.fork("b")
+    again = "The history is about 15 tokens: $1.50 to send it once more, $0.15 where the provider still has it cached."
+
+    page = open_page("chat", session="b")
+
+    assert again in captions(page)
+    assert again not in captions(open_page("chat", session="a"))
+    ask(page, "Go on")
+    wait_until_answered(folder, "b", 4)
+    assert again not in captions(open_page("chat", session="b"))
+
+
+def test_the_budget_of_a_session_is_set_in_its_settings(open_page, folder):
+    page = open_page("chat", session="parent")
+
+    page.button(key="chat-settings").click().run()
+    next(one for one in page.number_input if one.label == "Budget in US dollars").set_value(5.0)
+    next(one for one in page.button if one.label == "Save").click().run()
+
+    assert SessionManager(folder).open("parent").meta["budget_usd"] == 5.0
