@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, Protocol
 
-from sessions_lib import messages
+from sessions_lib import messages, prices
 from sessions_lib.compare import alignment, word_diff
 from sessions_lib.compare import metrics as figures
 from sessions_lib.compare.cells import Line, Pieces, Turn, lines, shown_text
@@ -28,6 +28,7 @@ from sessions_lib.compare.metrics import Figures
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content, encoding, places, tool_calls, usage
 from sessions_lib.messages.content import Message
+from sessions_lib.prices import NOTHING, Spent
 
 MOST = 4
 LETTERS = "ABCD"
@@ -68,7 +69,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The shared start: how many ``messages`` and prompts, why they count as shared, their tokens.
+    """The shared start: how many ``messages`` and prompts, why they count as shared, their tokens and money.
 
     ``effects`` are the tool calls in it that changed the world: once, for all branches. Empty unless the messages are
     the same by identity.
@@ -79,6 +80,7 @@ class Shared:
     basis: Basis
     tokens: usage.Totals
     effects: tuple[tool_calls.Step, ...] = ()
+    money: Spent = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of it. ``first_difference`` is the number of the first row that is not the same, ``None`` if there is none.
+    """All of it. ``money`` is what each branch spent after the shared start.
 
+    ``first_difference`` is the number of the first row that is not the same, ``None`` if there is none.
     ``notes`` are sentences a reader has to know first: the same session twice, no shared start, an empty session…
     """
 
@@ -106,6 +109,7 @@ class Comparison:
     shared: Shared
     rows: tuple[Row, ...]
     figures: tuple[Figures, ...]
+    money: tuple[Spent, ...]
     order: Order
     first_difference: int | None
     parted: Parted
@@ -121,6 +125,8 @@ def compare(branches: Sequence[Branch], *, order: Order = "prompts") -> Comparis
     if not 2 <= len(branches) <= MOST:
         raise SessionError(f"A comparison takes 2 to {MOST} sessions, not {len(branches)}. Choose some.")
     shared = shared_start([branch.messages for branch in branches])
+    first_branch = branches[0]
+    shared = replace(shared, money=prices.of(first_branch.messages, first_branch.meta, 0, shared.messages))
     columns = [_turns(branch.messages, shared.messages) for branch in branches]
     with encoding.without_gc():  # every cell lives on: walking them again and again takes a tenth of the time
         rows = _rows(branches, columns, shared.messages, order)
@@ -130,6 +136,7 @@ def compare(branches: Sequence[Branch], *, order: Order = "prompts") -> Comparis
         shared=shared,
         rows=tuple(rows),
         figures=tuple(figures.of(branch.messages, shared.messages) for branch in branches),
+        money=tuple(prices.of(branch.messages, branch.meta, shared.messages) for branch in branches),
         order=order,
         first_difference=first,
         parted="never" if first is None else _parted(rows[first]),

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sessions_lib import text
+from sessions_lib import prices, text
 from sessions_lib.compare import LETTERS, Comparison, Row, Shared, metrics
 from sessions_lib.compare.branch_map import Lane
 from sessions_lib.compare.cells import Cell, Line
 from sessions_lib.compare.metrics import Figure
-from sessions_lib.messages import places
+from sessions_lib.messages import places, usage
 
+COST = "Cost"
+_COST_MEANING = "What the answers cost, each at the price of its day; a branch is not charged for the shared start."
 KINDS = {
     "system": "system",
     "note": "note",
@@ -52,12 +54,17 @@ def state_label(line: Line, cell: Cell) -> str:
 
 
 def shared(start: Shared) -> str:
-    """The shared start in a line: ``4 messages · 529 tokens · identical``; its tokens are those in and out."""
+    """The shared start in a line: ``4 messages · 529 tokens · $1.10, once · identical``.
+
+    Its tokens are those in and out. Its money was spent once, however many branches hold it.
+    """
     if not start.messages:
         return "No shared start"
     said = [text.count(start.messages, "message")]
     if start.tokens.answers:
         said.append(text.tokens(start.tokens.total, is_partial=start.tokens.is_partial))
+        if start.basis == "id" and start.money.cost is not None:
+            said.append(f"{prices.said(start.money, start.tokens)}, once")
     said.append("identical" if start.basis == "id" else "the same texts, not copies")
     return " · ".join(said)
 
@@ -172,12 +179,39 @@ class FigureRow(NamedTuple):
 
 
 def figure_table(comparison: Comparison) -> list[FigureRow]:
-    """The figures of all branches, written so that each difference agrees with the two figures it is of."""
+    """The figures of all branches, written so that each difference agrees with the two figures it is of.
+
+    Their cost is among them where any is known, or known to have no price.
+    """
     columns = [dict(branch.items()) for branch in comparison.figures]
-    return [
+    rows = [
         FigureRow(title, metrics.MEANINGS[name], _figure_cells(name, [column[name] for column in columns]))
         for name, title in metrics.TITLES.items()
     ]
+    if not any(money != prices.NOTHING for money in comparison.money):
+        return rows
+    behind = list(metrics.TITLES).index("tokens_out") + 1
+    return [*rows[:behind], FigureRow(COST, _COST_MEANING, _money_cells(comparison)), *rows[behind:]]
+
+
+def _money_cells(comparison: Comparison) -> tuple[FigureCell, ...]:
+    """What each branch cost after the shared start; the difference only where both are known as a whole."""
+    start = comparison.shared.messages
+    tokens = [usage.total(branch.messages[start:]) for branch in comparison.branches]
+    costs = [money.cost if one.answers else 0.0 for money, one in zip(comparison.money, tokens, strict=True)]
+    is_whole = [not (money.unpriced or one.is_partial) for money, one in zip(comparison.money, tokens, strict=True)]
+    base, most = costs[0], max((cost or 0.0 for cost in costs), default=0.0)
+    cells = []
+    for at, (money, one, cost) in enumerate(zip(comparison.money, tokens, costs, strict=True)):
+        delta = ""
+        if at and cost is not None and base is not None:
+            sign = "" if cost == base else "+" if cost > base else "−"
+            delta = f"{sign}{text.money(abs(cost - base))}" if sign else "="
+            delta = delta if is_whole[at] and is_whole[0] else f"≈ {delta}"
+        said = text.count(money.unpriced, "token") if money.unpriced else ""
+        note = f"{said} have no price." if said else "" if cost is not None else "No cost is known."
+        cells.append(FigureCell(prices.said(money, one), delta, (cost or 0.0) / most if most else 0.0, note))
+    return tuple(cells)
 
 
 def _figure_cells(name: str, figures: list[Figure]) -> tuple[FigureCell, ...]:

@@ -20,6 +20,7 @@ from sessions_lib.export import comparison_html
 from sessions_lib.export import markdown as export_markdown
 from sessions_lib.export.redact import Redaction
 from sessions_lib.messages import command_output, tool_calls
+from sessions_lib.prices import Spent
 from sessions_lib.text import visible
 
 html = comparison_html.document
@@ -154,14 +155,20 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             "turns": comparison.shared.turns,
             "basis": comparison.shared.basis,
             "tokens": asdict(comparison.shared.tokens),
+            **_json_money(comparison.shared.money),
             "effects": [tool_calls.label(step.call) for step in comparison.shared.effects],
         },
         "parted": comparison.parted,
         "sentence": wording.parted(comparison),
         "order": comparison.order,
+        "money": [_json_money(money) for money in comparison.money],
         "figures": [{name: figure._asdict() for name, figure in found.items()} for found in comparison.figures],
         "rows": [_json_row(row) for row in comparison.rows],
     }
+
+
+def _json_money(money: Spent) -> dict[str, Any]:
+    return {"cost_usd": money.cost, "unpriced_tokens": money.unpriced, "unmetered_tokens": money.unmetered}
 
 
 def _json_row(row: Row) -> dict[str, Any]:
