@@ -13,6 +13,7 @@ Does not read sessions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +26,8 @@ from sessions_lib.messages.model_calls import ModelCall
 from sessions_lib.messages.usage import Totals
 from sessions_lib.price_table import PICO, Billed, Rate, step_of, units_of
 from sessions_lib.price_table import version as version
+
+_MOST = 10**9  # dollars; a report of more is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,60 @@ def of(said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: in
         for number in range(len(said))[start:end]
         for call in model_calls.of(said[number])
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What the tool that wrote some answers says they cost, and what is ``computed`` for the same answers, in dollars.
+
+    ``computed`` is ``None`` unless all of them have a price.
+    """
+
+    cost: float
+    computed: float | None
+
+    @property
+    def differs(self) -> bool:
+        """True if the two are more than one per cent apart."""
+        if self.computed is None:
+            return False
+        return abs(self.cost - self.computed) > 0.01 * max(self.cost, self.computed)
+
+    def __str__(self) -> str:
+        said = f"{text.money(self.cost)} reported"
+        if self.computed is None or not self.differs:
+            return said
+        return (
+            f"{said}, {'more' if self.cost > self.computed else 'less'} than the {text.money(self.computed)} computed"
+        )
+
+
+def reported(
+    said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: int | None = None
+) -> Reported | None:
+    """What was reported of the messages from ``start`` up to ``end``; ``None`` where nothing was."""
+    settings, moments = settings_of(meta), effective_times(said)
+    told, parts = list[float](), list[Spent]()
+    for number in range(len(said))[start:end]:
+        if (amount := _reported_cost(said[number])) is not None:
+            told.append(amount)
+            host = host_of(said[number], settings)
+            parts.append(spent((call, moments[number], host) for call in model_calls.of(said[number])))
+    computed = add(parts)
+    is_whole = not computed.unpriced and all(part.cost is not None for part in parts)
+    return Reported(math.fsum(told), computed.cost if is_whole else None) if told else None
+
+
+def _reported_cost(message: Message) -> float | None:
+    """The dollars that stand at an answer: from OpenRouter in its ``usage``, from other tools where they put them."""
+    for place in (message.get("usage_reported"), message.get("usage"), message):
+        for key in ("cost", "cost_usd", "costUSD"):
+            amount = place.get(key) if isinstance(place, Mapping) else None
+            if isinstance(amount, Mapping):
+                amount = amount.get("total")
+            if isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount < _MOST:
+                return float(amount)
+    return None
 
 
 def of_history(said: Sequence[Message], model: str, base_url: str) -> str:

@@ -269,3 +269,48 @@ def test_sums_do_not_depend_on_their_order() -> None:
     assert prices.add(parts) == prices.add(reversed(parts)) == prices.Spent(0.6, 5, 7)
     assert prices.add([]) == prices.Spent()
     assert Decimal(str(prices.add(parts).cost)) == Decimal("0.6")
+
+
+# --- what a tool reported ---------------------------------------------------------------------------------------------
+
+
+def answered(told: Any, usage: Any = None, **more: Any) -> dict[str, Any]:
+    """An answer of o3 that cost $0.28, and what a tool reported of it."""
+    reported = {"usage_reported": {"cost": told}} if told is not None else {}
+    stamp = "2026-11-01T12:00:00Z"
+    return {
+        "role": "assistant",
+        "model": "o3",
+        "usage": usage or chat(100_000, 10_000),
+        "timestamp": stamp,
+        **reported,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "written", "differs"),
+    [
+        ([answered({"total": 0.28, "input": 0.2})], "$0.28 reported", False),
+        ([answered(0.2801)], "$0.28 reported", False),
+        ([answered(0.2773)], "$0.277 reported", False),  # within one per cent
+        ([answered(0.25)], "$0.25 reported, less than the $0.28 computed", True),
+        ([answered(0.0)], "$0 reported, less than the $0.28 computed", True),
+        ([answered(0.28), answered(0.30), answered(None)], "$0.58 reported, more than the $0.56 computed", True),
+        ([answered(0.1, model="mystery")], "$0.10 reported", False),
+        ([answered(0.28), answered(0.1, model="mystery")], "$0.38 reported", False),
+        ([answered(None, {**chat(100_000, 10_000), "cost": 0.28})], "$0.28 reported", False),  # OpenRouter
+        ([answered(None, cost_usd=0.5)], "$0.50 reported, more than the $0.28 computed", True),
+        ([answered("much"), answered(-1), answered(True), answered(float("nan")), answered(None)], None, None),
+    ],
+)
+def test_what_a_tool_reported_stands_beside_what_is_computed(said: Any, written: str | None, differs: bool) -> None:
+    found = prices.reported(said, {})
+
+    assert (found and str(found), found and found.differs) == (written, differs)
+
+
+def test_only_the_answers_that_were_asked_about_count() -> None:
+    found = prices.reported([answered(0.28), answered(0.14)], {}, 1)
+
+    assert found == prices.Reported(0.14, 0.28)

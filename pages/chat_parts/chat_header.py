@@ -12,7 +12,7 @@ import streamlit as st
 from pages.chat_parts import chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.shared import browser, folder, links, providers
-from pages.shared.money import shown
+from pages.shared.money import reported, shown
 from pages.shared.safe_markdown import safe_label
 from pages.shared.turn import View
 from sessions_lib import messages, names, prices, text
@@ -148,6 +148,7 @@ def _facts(session: Session) -> str:
     if own.answers or copied.answers:
         pieces.append(text.tokens(own.total, copied.total, is_partial=own.is_partial))
         pieces += _cost(session, own, copied)
+        pieces += reported(prices.reported(stored, session.meta, inherited))
     settings = providers.told(session.meta)
     if full := _context(stored, settings):
         pieces.append(full)

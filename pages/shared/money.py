@@ -15,12 +15,19 @@ from pages.shared.safe_markdown import safe_label
 from sessions_lib import own_prices, prices, text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages.content import Message
-from sessions_lib.prices import Spent
+from sessions_lib.prices import Reported, Spent
 
 
 def shown(amount: str) -> str:
     """An amount where Markdown is read: two dollar signs in a line would be a formula."""
     return amount.replace("$", "\\$")
+
+
+def reported(told: Reported | None) -> list[str]:
+    """What the tool that wrote the answers says they cost; in red where that is not what is computed."""
+    if told is None:
+        return []
+    return [f":red[{shown(str(told))}]" if told.differs else shown(str(told))]
 
 
 def without_price(money: Spent) -> str:

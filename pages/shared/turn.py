@@ -16,7 +16,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from pages.shared import message as messages_drawn
-from pages.shared.money import shown
+from pages.shared.money import reported, shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import prices, text, times
 from sessions_lib.compare import metrics, wording
@@ -214,6 +214,7 @@ def footer_of(messages: Sequence[Message], meta: Mapping[str, Any]) -> str:
         pieces.append(text.tokens(spent.total, is_partial=spent.is_partial))
     cost = prices.said(prices.of(messages, meta), usage.total(answers))
     pieces += [shown(cost)] if cost != text.UNKNOWN else []
+    pieces += reported(prices.reported(messages, meta))
     if (first := times.milliseconds(answers[0].get("first_token_ms"))) is not None:
         pieces.append(f"first token {text.duration(first)}")
     if took.time_ms.value is not None:

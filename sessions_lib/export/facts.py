@@ -102,6 +102,7 @@ def facts(message: Message, meta: Mapping[str, Any]) -> list[str]:
     if counted is not None and counted.total is not None:
         found.append(text.tokens(counted.total))
         found.append(cost(prices.of([message], meta)))
+        found += [str(told)] if (told := prices.reported([message], meta)) else []
     found.append(took(message))
     return [fact for fact in found if fact]
 
@@ -155,4 +156,5 @@ def summary(said: Sequence[Message], inherited: int, meta: Mapping[str, Any]) ->
             before = cost(prices.of(said, meta, 0, inherited), is_partial=copied.is_partial)
             spent = ", ".join(filter(None, (spent and f"{spent} of its own", before and f"{before} inherited")))
         found += [spent] if spent else []
+        found += [str(told)] if (told := prices.reported(said, meta, inherited)) else []
     return found

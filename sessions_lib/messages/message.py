@@ -1,10 +1,10 @@
 """What a message is: the OpenAI Chat Completions dict plus our own keys; made, cut into turns.
 
 Our own keys are ``id`` and ``timestamp`` on every message; ``model``, ``base_url``, ``finish_reason``, ``usage``,
-``duration_ms``, ``first_token_ms`` and ``interrupted`` on assistant messages; ``name``, ``is_error``, ``effect`` and
-``duration_ms`` on tool results. Unknown keys are kept and never sent (``request`` says what is). What a provider wants
-back with a message or a call stands there under the provider's own names, and ``wire``
-(``{"api","base_url","model","keys"}``) says who that is and which of the message's keys go back.
+``duration_ms``, ``first_token_ms``, ``interrupted`` and ``cost_usd`` (what another tool says it cost) on assistant
+messages; ``name``, ``is_error``, ``effect`` and ``duration_ms`` on tool results. Unknown keys are kept and never sent
+(``request`` says what is). What a provider wants back with a message or a call stands there under the provider's own
+names, and ``wire`` (``{"api","base_url","model","keys"}``) says who that is and which of the message's keys go back.
 
 Pure functions. Does not read files, and never changes a message it is given.
 """

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from sessions_lib import SessionManager, importers, stats
+from sessions_lib import SessionManager, importers, prices, stats
 from sessions_lib.importers.claude import usage as claude_usage
 from sessions_lib.messages import model_calls, usage
 from sessions_lib.messages.model_calls import ModelCall
@@ -210,3 +210,20 @@ def test_damage_and_notices_cost_nothing_and_hide_nothing(tmp_path: Path) -> Non
     found = total([path, tmp_path / "gone.jsonl"])
 
     assert (sums(found), found.answers) == ((3, 0, 4, 7, 1), 2)
+
+
+def test_what_older_versions_reported_as_cost_stands_beside_what_is_computed(tmp_path: Path) -> None:
+    asked = claude("user", "u", None, "hello")
+    first = claude(
+        "assistant", "a", "u", text("one"), id="m1", usage=spent(1_000, 1), costUSD=0.001, model="claude-sonnet-4-5"
+    )
+    last = claude(
+        "assistant", "b", "a", text("two"), id="m1", usage=spent(1_000, 100), costUSD=0.0051, model="claude-sonnet-4-5"
+    )
+    manager = SessionManager(tmp_path / "sessions")
+    list(importers.import_paths(manager, [write_lines(tmp_path / "one.jsonl", asked, first, last)]))
+
+    (info,) = manager.list()
+    session = manager.open(info.id)
+
+    assert str(prices.reported(session.messages, session.meta)) == "$0.0051 reported, more than the $0.0045 computed"

@@ -184,3 +184,17 @@ def test_the_budget_of_a_session_is_set_in_its_settings(open_page, folder):
     next(one for one in page.button if one.label == "Save").click().run()
 
     assert SessionManager(folder).open("parent").meta["budget_usd"] == 5.0
+
+
+def test_what_the_tool_reported_stands_beside_what_is_computed(open_page, folder):
+    session = SessionManager(folder).create(session_id="told")
+    session.extend(money.turn("told", 1, "gpt-5", money.usage(100_000, 10_000), usage_reported={"cost": 0.2251}))
+    session.extend(
+        money.turn("told", 2, "gpt-5", money.usage(100_000, 10_000), usage_reported={"cost": {"total": 0.3}})
+    )
+
+    said = captions(open_page("chat", session="told"))
+
+    assert any("$0.45 · :red[$0.525 reported, more than the $0.45 computed]" in one for one in said)
+    assert any(one.endswith("$0.225 · $0.225 reported") for one in said)
+    assert any(one.endswith("$0.225 · :red[$0.30 reported, more than the $0.225 computed]") for one in said)

@@ -141,6 +141,9 @@ class Answer:
             # Lines report what was known when they were written: a part, the whole, or zeros.
             self._reported = usage.fuller(self._reported, reported)
         self._advisor = word(record.get("advisorModel")) or self._advisor
+        cost = record.get("costUSD")  # older versions wrote it at every line of an answer
+        if isinstance(cost, int | float) and not isinstance(cost, bool):
+            self.message["cost_usd"] = max(cost, self.message.get("cost_usd", cost))
         uuid = record.get("uuid")
         if isinstance(uuid, str):
             if uuid in self._uuids:
