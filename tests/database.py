@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -12,8 +13,11 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from sessions_lib.store.store import SessionStore, open_store
 
 PASSWORD = "tide-and-ember"  # never to be seen anywhere
 MISSING = "PostgreSQL is not installed here (Debian: apt-get install postgresql)"
@@ -128,3 +132,68 @@ def is_there() -> bool:
 
 
 needs_server = pytest.mark.skipif(not is_there(), reason=MISSING)
+
+
+class Place(str):
+    """The address of a database where tests use a folder: ``write(place / "a.jsonl", …)`` stores what another tool did."""
+
+    def __truediv__(self, name: str) -> File:
+        return File(self, name)
+
+    def mkdir(self, **_: Any) -> None:
+        """It is there."""
+
+    def glob(self, pattern: str) -> list[File]:
+        """The lines (``*.jsonl``) or the metadata (``*.meta.json``) of every session."""
+        return [self / (session + pattern.removeprefix("*")) for session in sorted(open_store(str(self)).ids())]
+
+
+class _There:
+    def mkdir(self, **_: Any) -> None:
+        """It is there."""
+
+
+class File:
+    """The lines or the metadata of a session of a database, as a file of them would be written and read."""
+
+    def __init__(self, place: Place, name: str) -> None:
+        self.parent, self.name, self.stem = _There(), name, name.rpartition(".")[0]
+        self._place = place
+        self._session, self._is_meta = name.partition(".")[0], name.endswith(".meta.json")
+
+    @property
+    def _store(self) -> SessionStore:
+        return open_store(str(self._place))
+
+    def exists(self) -> bool:
+        """True if the session is there."""
+        return self._session in self._store.ids()
+
+    def write_text(self, text: str, encoding: str = "utf-8") -> None:
+        """Store it whole."""
+        self.write_bytes(text.encode(encoding))
+
+    def write_bytes(self, raw: bytes) -> None:
+        """Store it whole, in place of what there was."""
+        store, values = self._store, {}
+        if self.exists():
+            values = dict(store.open(self._session).meta.values)
+            if not self._is_meta:
+                with store.hold(self._session) as hold:
+                    store.delete(self._session, hold)
+        if not self.exists():
+            store.create(self._session, self._session, values)
+        if self._is_meta:
+            with store.changing_meta(self._session, lambda _: json.loads(raw), store.open(self._session)):
+                pass
+        elif raw:
+            store.put_lines(self._session, raw.decode("utf-8", "surrogateescape").split("\n"))
+
+    def read_bytes(self) -> bytes:
+        """Its lines."""
+        found = self._store.lines(self._session, range(1, 100_000))
+        return "".join(f"{line}\n" for line in found.values()).encode("utf-8", "surrogateescape")
+
+    def read_text(self, encoding: str = "utf-8") -> str:
+        """Its lines."""
+        return self.read_bytes().decode(encoding)

@@ -22,9 +22,9 @@ SILENT_AFTER_TWO = Reply([chunk({"content": "The "}), chunk({"content": "tide"})
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    SessionManager(tmp_path).create(session_id="a")
-    return tmp_path
+def folder(tmp_path: Path, address: str | None) -> Any:
+    SessionManager(address or tmp_path).create(session_id="a")
+    return address or tmp_path
 
 
 def settings(folder: Path, server: ModelServer, **options: Any) -> runs.Settings:
@@ -41,6 +41,7 @@ def until(claim: Any) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.any_store
 def test_a_run_answers_while_nobody_watches(folder: Path) -> None:
     with ModelServer(say("At noon.")) as server:
         run = runs.start("a", "When?", settings(folder, server))
@@ -50,6 +51,7 @@ def test_a_run_answers_while_nobody_watches(folder: Path) -> None:
     assert on_disk(folder) == [("user", "When?"), ("assistant", "At noon.")]
 
 
+@pytest.mark.any_store
 def test_the_prompt_is_stored_when_start_returns(folder: Path) -> None:
     with ModelServer(Reply(is_silent=True)) as server:
         run = runs.start("a", "When?", settings(folder, server))
@@ -117,6 +119,7 @@ def test_stop_ends_a_run_whose_provider_is_silent(folder: Path, reply: Reply) ->
         assert len(server.requests) == 1  # nothing was sent again behind the person's back
 
 
+@pytest.mark.any_store
 def test_stop_in_a_later_step_ends_the_request_too(folder: Path) -> None:
     @tool
     def look() -> str:
@@ -133,6 +136,7 @@ def test_stop_in_a_later_step_ends_the_request_too(folder: Path) -> None:
     assert (run.state, [role for role, _ in on_disk(folder)]) == ("stopped", ["user", "assistant", "tool"])
 
 
+@pytest.mark.any_store
 def test_after_a_stop_the_same_prompt_is_answered_again(folder: Path) -> None:
     with ModelServer(SILENT_AFTER_TWO, say("At noon.")) as server:
         run = runs.start("a", "When?", settings(folder, server))
@@ -195,6 +199,7 @@ def test_the_text_and_the_steps_of_a_run_are_there_to_be_drawn(folder: Path) -> 
     assert run.snapshot().stored == 4
 
 
+@pytest.mark.any_store
 def test_a_second_start_is_refused_and_stores_nothing(folder: Path) -> None:
     with ModelServer(SILENT_AFTER_TWO) as server:
         run = runs.start("a", "When?", settings(folder, server))
@@ -207,6 +212,7 @@ def test_a_second_start_is_refused_and_stores_nothing(folder: Path) -> None:
     assert on_disk(folder) == [("user", "When?"), ("assistant", "The tide")]
 
 
+@pytest.mark.any_store
 def test_of_many_starts_at_once_one_is_accepted(folder: Path) -> None:
     with ModelServer(say("Yes.", pause_s=0.5)) as server:
         barrier = threading.Barrier(6)
@@ -257,6 +263,7 @@ def test_a_key_of_the_environment_goes_to_no_other_address(folder: Path, monkeyp
     assert server.keys == ["Bearer none"]
 
 
+@pytest.mark.any_store
 def test_a_failed_run_says_why_and_leaves_the_prompt(folder: Path) -> None:
     with ModelServer(status(401)) as server:
         run = runs.start("a", "When?", settings(folder, server))
@@ -278,6 +285,7 @@ def test_a_run_whose_stream_breaks_shows_its_text_once(folder: Path) -> None:
     assert on_disk(folder) == [("user", "When?"), ("assistant", "The tide")]
 
 
+@pytest.mark.any_store
 def test_what_could_not_be_stored_can_still_be_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append = Session.append
 

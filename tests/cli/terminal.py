@@ -19,8 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 class Terminal:
     """Runs commands on one folder of sessions; ``home`` is a home folder with nothing in it."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, address: Any = None) -> None:
         self.folder = place / "sessions"
+        self.where = str(address or self.folder)
+        self._place = address or self.folder
         self.home = place / "home"
         self.work = place / "work"
         self.streams = place / "streams"
@@ -31,7 +33,7 @@ class Terminal:
         """The environment of every command: this folder, that home, no endpoint, no colour."""
         left_out = ("OPENAI", "SESSIONS", "COLUMNS", "HTTP_PROXY", "HTTPS_PROXY")
         kept = {key: value for key, value in os.environ.items() if not key.upper().startswith(left_out)}
-        return {**kept, "SESSIONS_DIR": str(self.folder), "HOME": str(self.home), "NO_COLOR": "1", **more}
+        return {**kept, "SESSIONS_DIR": self.where, "HOME": str(self.home), "NO_COLOR": "1", **more}
 
     def run(
         self, *arguments: str, program: str = "forkbook", stdin: str = "", **env: str
@@ -81,7 +83,7 @@ class Terminal:
 
     def session(self, name: str, *lines: Any) -> Path:
         """Write the session ``name`` as another tool would: its lines, or two messages; return its file."""
-        return write(self.folder / f"{name}.jsonl", *(lines or (LIGHTHOUSES, GULL)))
+        return write(self._place / f"{name}.jsonl", *(lines or (LIGHTHOUSES, GULL)))
 
     def files(self) -> dict[str, bytes]:
         """Every file that commands could have written, with its bytes; not the locks and the catalog."""

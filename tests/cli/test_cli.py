@@ -117,6 +117,7 @@ def test_a_session_is_one_row_that_fits_the_terminal_whatever_its_title(terminal
     assert all(len(row) + sum(ord(char) > 0x2E80 for char in row) <= int(columns) for row in rows)
 
 
+@pytest.mark.any_store
 def test_filters_of_a_list_all_have_to_pass(terminal: Terminal) -> None:
     day = {"role": "user", "content": "x", "timestamp": "2026-08-28T12:00:00Z"}
     terminal.session("a", day)
@@ -136,6 +137,7 @@ def test_filters_of_a_list_all_have_to_pass(terminal: Terminal) -> None:
     assert terminal.told("list", "--date", "soon") == "'soon' is not a day. Write it as 2026-08-28.\n"
 
 
+@pytest.mark.any_store
 def test_json_is_one_object_a_line_with_unknown_as_null(terminal: Terminal) -> None:
     terminal.session("a")
 
@@ -145,6 +147,7 @@ def test_json_is_one_object_a_line_with_unknown_as_null(terminal: Terminal) -> N
     assert row["tokens"]["total"] is None
 
 
+@pytest.mark.any_store
 def test_a_session_is_found_by_the_start_of_its_id_and_by_its_title(terminal: Terminal) -> None:
     terminal.session("alpha-1")
     terminal.session("alpha-2")
@@ -157,6 +160,7 @@ def test_a_session_is_found_by_the_start_of_its_id_and_by_its_title(terminal: Te
     assert terminal.told("show", "beta") == "There is no session 'beta'. See: forkbook list\n"
 
 
+@pytest.mark.any_store
 def test_show_names_messages_calls_results_and_where_the_fork_was(terminal: Terminal) -> None:
     terminal.session("a", LIGHTHOUSES, call("c1"), {"role": "tool", "tool_call_id": "c1", "content": "2.1 m"}, GULL)
     terminal.ok("fork", "a", "--at", "3", "--id", "b")
@@ -249,6 +253,7 @@ def test_an_export_printed_into_a_terminal_cannot_steer_it(terminal: Terminal) -
 # --- ids and folders -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.any_store
 @pytest.mark.parametrize("evil", EVIL_IDS)
 def test_an_id_that_is_none_is_refused_everywhere_and_nothing_is_touched(terminal: Terminal, evil: str) -> None:
     terminal.session("ok")
@@ -401,6 +406,7 @@ def test_a_locale_without_utf8_changes_no_file_and_breaks_no_output(terminal: Te
 # --- search ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.any_store
 @pytest.mark.parametrize(("query", "found"), [("", []), ("   ", []), ("x", ["a"])])
 def test_a_blank_query_finds_nothing_and_one_letter_what_holds_it(
     terminal: Terminal, query: str, found: list[str]
@@ -411,6 +417,7 @@ def test_a_blank_query_finds_nothing_and_one_letter_what_holds_it(
     assert [hit["session"] for hit in terminal.records("search", query)] == found
 
 
+@pytest.mark.any_store
 def test_hits_are_counted_and_limited(terminal: Terminal) -> None:
     terminal.session("a", *({"role": "user", "content": f"tide {number}"} for number in range(5)))
 

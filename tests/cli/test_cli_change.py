@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 
+import pytest
+
 from sessions_lib.store.manager import SessionManager
 from tests.cli.terminal import Terminal
 from tests.record import GULL, LIGHTHOUSES, call
@@ -21,12 +23,14 @@ def test_new_and_fork_print_the_id_alone(terminal: Terminal) -> None:
     assert (terminal.folder / "quest-2.jsonl").read_bytes() == (terminal.folder / "quest-1.jsonl").read_bytes()
 
 
+@pytest.mark.any_store
 def test_a_forbidden_fork_point_names_the_allowed_ones(terminal: Terminal) -> None:
     terminal.session("a", LIGHTHOUSES, call("c1"), {"role": "tool", "tool_call_id": "c1", "content": "2.1 m"}, GULL)
 
     assert "after message 1 or 3" in terminal.told("fork", "a", "--at", "2")
 
 
+@pytest.mark.any_store
 def test_tags_are_added_taken_away_and_printed(terminal: Terminal) -> None:
     terminal.session("a")
 
@@ -44,6 +48,7 @@ def test_a_tag_written_in_another_case_is_there_in_the_new_spelling(terminal: Te
     assert terminal.ok("tag", "a") == "draft\nimportant\n"
 
 
+@pytest.mark.any_store
 def test_delete_wants_the_exact_id_and_an_answer(terminal: Terminal) -> None:
     terminal.session("old_session")
     before = terminal.files()
@@ -82,6 +87,7 @@ def test_nothing_is_erased_for_its_file_time_or_without_an_answer(terminal: Term
     assert (old.exists(), young.exists()) == (False, True)
 
 
+@pytest.mark.any_store
 def test_purge_takes_the_trash_only_and_one_entry_if_told(terminal: Terminal) -> None:
     for name in ("a", "b", "c"):
         terminal.session(name)

@@ -49,6 +49,7 @@ def test_the_answer_is_data_and_everything_else_is_talk(terminal: Terminal) -> N
     assert info.messages == 6
 
 
+@pytest.mark.any_store
 def test_a_session_goes_on_where_it_was(terminal: Terminal) -> None:
     terminal.session("a", LIGHTHOUSES, GULL)
     with ModelServer(say("Cape Ember.")) as server:

@@ -96,6 +96,7 @@ def test_several_sessions_go_into_new_files_of_a_folder(terminal: Terminal) -> N
     assert terminal.run("export", "a", "b", "-o", "-").returncode == 2
 
 
+@pytest.mark.any_store
 def test_check_counts_and_repair_writes_only_when_told(terminal: Terminal) -> None:
     file = terminal.session("a", LIGHTHOUSES, '{"role": "assist')
     terminal.session("b")
@@ -119,6 +120,7 @@ def test_check_counts_and_repair_writes_only_when_told(terminal: Terminal) -> No
 # --- diff, import, demo ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.any_store
 def test_one_session_is_compared_with_its_parent(terminal: Terminal) -> None:
     terminal.session("a")
     terminal.ok("fork", "a", "--id", "b")
@@ -171,6 +173,7 @@ def test_a_dry_run_says_what_claude_code_spent(terminal: Terminal) -> None:
     assert "Claude Code reports" not in terminal.run("import", "in").stderr
 
 
+@pytest.mark.any_store
 def test_importing_twice_adds_nothing_and_a_bad_file_stops_no_other(terminal: Terminal) -> None:
     write(terminal.work / "in" / "chat.jsonl", LIGHTHOUSES, GULL)
     write(terminal.work / "in" / "bad.jsonl", "not json at all")
@@ -207,6 +210,7 @@ def test_without_a_path_the_folders_of_other_tools_are_offered_and_only_read(ter
     assert {path: path.read_bytes() for path in terminal.home.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.any_store
 def test_the_demo_comes_and_goes_and_leaves_the_rest(terminal: Terminal) -> None:
     terminal.session("mine")
 
@@ -220,6 +224,7 @@ def test_the_demo_comes_and_goes_and_leaves_the_rest(terminal: Terminal) -> None
 # --- stats and the app -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.any_store
 def test_tokens_are_counted_once_however_many_forks_hold_them(terminal: Terminal) -> None:
     usage = {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}
     terminal.session("a", LIGHTHOUSES, {**GULL, "id": "m1", "model": "tiny", "usage": usage})

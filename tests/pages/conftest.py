@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -13,13 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder that the pages of this test read and write; not yet there."""
+def folder(tmp_path: Path, address: str | None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The folder that the pages of this test read and write; not yet there. Or the address of a database."""
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "SESSIONS_TOOLS"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SESSIONS_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("SESSIONS_DIR", address or str(tmp_path / "folder"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # what other tools keep there is offered for import
-    return tmp_path / "folder"
+    return address or tmp_path / "folder"
 
 
 @pytest.fixture

@@ -193,6 +193,7 @@ def test_an_address_of_no_session_gives_a_notice_and_makes_no_file(open_page, fo
     assert not folder.exists()
 
 
+@pytest.mark.any_store
 def test_what_others_change_is_shown_at_the_next_run(open_page, folder):
     write(folder / "a.jsonl", LIGHTHOUSES)
     page = open_page("chat", session="a")
@@ -221,6 +222,7 @@ def test_a_prompt_that_others_overtook_is_kept_and_not_sent(open_page, folder, s
     assert said(lines(folder / "a.jsonl"))[4:] == ["Which is the oldest?", "Yes."]
 
 
+@pytest.mark.any_store
 def test_a_session_deleted_while_it_was_open_is_said_and_the_text_kept(open_page, folder, served):
     write(folder / "a.jsonl", LIGHTHOUSES, GULL)
     page = open_page("chat", session="a")
@@ -235,6 +237,7 @@ def test_a_session_deleted_while_it_was_open_is_said_and_the_text_kept(open_page
     assert LIGHTHOUSES["content"] in texts(page)
 
 
+@pytest.mark.any_store
 def test_a_session_that_another_program_writes_is_offered_a_fork(open_page, folder, served):
     write(folder / "a.jsonl", LIGHTHOUSES, GULL)
     page = open_page("chat", session="a")
@@ -391,6 +394,7 @@ def test_a_tool_result_of_parts_is_shown_part_by_part(open_page, folder):
     assert "{'type'" not in shown(page)
 
 
+@pytest.mark.any_store
 def test_damage_is_one_line_that_opens_to_where_it_is(open_page, folder):
     file = write(folder / "a.jsonl", LIGHTHOUSES, b'{"role":"assistant","content":"Gull Po', TALLER, METRES)
     before = file.read_bytes()
@@ -519,6 +523,7 @@ def test_more_turns_than_the_cap_push_the_newest_out(open_page, folder):
     assert "message 998" in texts(page)
 
 
+@pytest.mark.any_store
 def test_a_link_to_a_message_opens_at_its_turn(open_page, folder):
     write(
         folder / "long.jsonl", *({"role": ("user", "assistant")[i % 2], "content": f"message {i}"} for i in range(1000))
@@ -611,6 +616,7 @@ def test_edit_and_rerun_answers_the_new_prompt_in_a_fork(open_page, folder, serv
     assert len(lines(folder / "a.jsonl")) == 4
 
 
+@pytest.mark.any_store
 def test_rerun_answers_the_same_prompt_in_a_fork(open_page, folder, served):
     two_turns(folder)
     page = menu(open_page("chat", session="a"), "a", 2)
@@ -655,6 +661,7 @@ def test_a_point_behind_an_unanswered_call_is_disabled_with_the_reason(open_page
     assert not button(page, "Fork before here").disabled
 
 
+@pytest.mark.any_store
 def test_the_parent_wears_a_chip_for_every_child_and_the_fork_says_where_it_came_from(open_page, folder):
     two_turns(folder)
     manager = SessionManager(folder)
@@ -716,6 +723,7 @@ def test_own_and_inherited_tokens_are_told_apart(open_page, folder):
 # ---------------------------------------------------------------- title, tags, settings
 
 
+@pytest.mark.any_store
 def test_the_title_is_changed_by_rename(open_page, folder):
     two_turns(folder)
     page = open_page("chat", session="a")
@@ -727,6 +735,7 @@ def test_the_title_is_changed_by_rename(open_page, folder):
     assert page.title[0].value == "North \\:red\\[shore\\] \\$5"
 
 
+@pytest.mark.any_store
 def test_tags_are_added_and_removed(open_page, folder):
     two_turns(folder)
     SessionManager(folder).open("a").add_tag("old")
@@ -738,6 +747,7 @@ def test_tags_are_added_and_removed(open_page, folder):
     assert page.multiselect[0].value == ["new"]
 
 
+@pytest.mark.any_store
 def test_deleting_goes_to_the_trash_and_can_be_undone(open_page, folder):
     two_turns(folder)
     page = open_page("chat", session="a")
@@ -904,6 +914,7 @@ def test_the_context_a_server_names_is_filled_in_when_its_models_are_listed(open
     assert next(one for one in page.number_input if one.label.startswith("Context size")).value == 8192
 
 
+@pytest.mark.any_store
 def test_a_run_that_is_live_is_seen_by_another_visitor_without_a_second_request(open_page, folder, served):
     write(folder / "a.jsonl", LIGHTHOUSES)
     served.queue = [say("one two three four five six", pause_s=0.1)]

@@ -39,6 +39,7 @@ def said(page):
     return [element.value for kind in (page.caption, page.warning, page.error, page.markdown) for element in kind]
 
 
+@pytest.mark.any_store
 def test_the_newest_fork_opens_against_its_parent(open_page, family):
     page = open_page("compare")
 

@@ -42,6 +42,7 @@ def contents(manager: SessionManager, one: str) -> list[object]:
     return said(manager.open(one).messages)
 
 
+@pytest.mark.any_store
 def test_a_prompt_under_the_comparison_goes_to_every_branch(
     manager: SessionManager, open_page: Callable[..., AppTest]
 ) -> None:
@@ -101,6 +102,7 @@ def test_tools_that_change_the_world_are_asked_about_first(
     assert all("Buy a torch" in contents(manager, one) for one in "abc")
 
 
+@pytest.mark.any_store
 def test_a_verdict_is_given_shown_and_taken_back(manager: SessionManager, open_page: Callable[..., AppTest]) -> None:
     page = open_page("compare", a="a", b="b", c="c")
 
@@ -117,6 +119,7 @@ def test_a_verdict_is_given_shown_and_taken_back(manager: SessionManager, open_p
     assert manager.open("a").meta.get("verdict") is None
 
 
+@pytest.mark.any_store
 def test_chosen_turns_are_brought_home_after_a_preview(
     manager: SessionManager, open_page: Callable[..., AppTest]
 ) -> None:
@@ -145,6 +148,7 @@ def test_a_branch_with_nothing_new_is_not_brought_home(
     assert not page.exception
 
 
+@pytest.mark.any_store
 def test_one_prompt_is_tried_in_three_ways_in_three_forks(
     manager: SessionManager, open_page: Callable[..., AppTest]
 ) -> None:

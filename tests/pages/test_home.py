@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from sessions_lib import SessionManager, demo
 from tests.record import GULL, LIGHTHOUSES, write
 
@@ -94,6 +96,7 @@ def test_the_demo_is_loaded_and_only_it_is_removed(open_page, folder):
     assert "Load the demo" in [one.label for one in page.button]
 
 
+@pytest.mark.any_store
 def test_recent_sessions_are_listed_newest_first_with_their_facts(open_page, folder):
     manager = SessionManager(folder)
     manager.create("Older", session_id="older").append({**LIGHTHOUSES, "timestamp": "2026-01-05T09:00:00Z"})

@@ -25,6 +25,7 @@ def asked(folder):
     return lambda words="": (known.once(sessions, parse(words))["messages"].tolist(), len(times))
 
 
+@pytest.mark.any_store
 def test_a_question_is_asked_again_only_after_a_change(asked, folder):
     manager = SessionManager(folder)
 

@@ -95,6 +95,7 @@ def test_one_character_is_enough(open_page, folder, words):
     assert found(open_page("sessions", q=words)) == {"a"}
 
 
+@pytest.mark.any_store
 @pytest.mark.parametrize("words", ["数据库", "据库迁", "सत्र", "안녕", "мост", "שלום", "ماء"])
 def test_every_script_is_found_by_a_part_of_a_word(open_page, folder, words):
     write(folder, "a", said("做数据库迁移 सत्र 안녕하세요 мосты שלום רב ماء البحر"))
@@ -116,6 +117,7 @@ def test_what_could_not_be_read_is_named_beside_what_was_found(open_page, folder
     assert "Not all could be read and counted: bad" in linked(open_page("stats", when="all"))
 
 
+@pytest.mark.any_store
 def test_each_filter_of_the_language_works_on_the_page(open_page, folder):
     call = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": '{"port":"Ember"}'}}
     write(

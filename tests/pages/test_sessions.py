@@ -184,6 +184,7 @@ def test_the_last_activity_is_that_of_the_last_message_not_of_old_metadata(open_
     assert rows["last"][0].startswith("2026-03-05 12:00 · ")
 
 
+@pytest.mark.any_store
 def test_days_are_those_of_the_zone_the_page_names(open_page, folder):
     write(folder, "a", said("late", timestamp="2026-03-02T02:30:00Z"))
     write(folder, "b", said("late too", timestamp="2026-03-01T23:30:00-03:00"))
@@ -291,6 +292,7 @@ def test_what_is_no_filter_is_told_and_looked_for_as_text(open_page, folder):
     assert "**1** passage" in texts(page)
 
 
+@pytest.mark.any_store
 def test_a_fork_stands_under_its_parent(open_page, folder):
     write(folder, "old", said("old", timestamp="2026-01-01T00:00:00Z"), said("x", "assistant"))
     write(folder, "new", said("new", timestamp="2026-02-01T00:00:00Z"))
@@ -379,6 +381,7 @@ def three(folder):
         write(folder, name, said(name, timestamp=f"2026-01-0{3 - number}T00:00:00Z"))
 
 
+@pytest.mark.any_store
 def test_a_selected_session_is_trashed_and_brought_back(open_page, folder):
     three(folder)
     page = select(open_page("sessions"), 1)
@@ -440,6 +443,7 @@ def test_tags_are_added_to_and_taken_from_all_selected(open_page, folder):
     assert "Tags of 2 sessions changed" in texts(page)
 
 
+@pytest.mark.any_store
 def test_a_session_that_is_being_written_is_marked_and_not_trashed(open_page, folder):
     three(folder)
     with SessionManager(folder).open("two").hold():
@@ -452,6 +456,7 @@ def test_a_session_that_is_being_written_is_marked_and_not_trashed(open_page, fo
     assert titles(page.run()) == ["one", "two", "three"]
 
 
+@pytest.mark.any_store
 def test_the_next_run_shows_what_others_did(open_page, folder):
     three(folder)
     page = open_page("sessions")
@@ -549,6 +554,7 @@ def test_a_report_names_each_damaged_line_and_repair_keeps_the_original(open_pag
     assert original in [path.read_bytes() for path in (folder / ".trash").rglob("a.jsonl")]
 
 
+@pytest.mark.any_store
 def test_raw_lines_are_the_lines_of_the_file_page_by_page(open_page, folder):
     folder.mkdir()
     (folder / "a.jsonl").write_bytes(b'{"n":1}\n\n\xff\n' + b"x" * 5000 + b"\n" * 18 + b"last")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pandas as pd
+import pytest
 
 from pages.stats_parts import chart_box, charts, figures_row, spending
 from sessions_lib import Agent, SessionManager, stats
@@ -81,6 +82,7 @@ def test_a_session_without_a_time_says_so_in_the_tables(open_page, folder):
     assert table(page, "expensive-sessions")["Last message (UTC)"].tolist() == ["unknown"]
 
 
+@pytest.mark.any_store
 def test_a_chain_of_forks_counts_each_message_once(open_page, folder):
     write(folder, "a", said("q1"), said("r1", "assistant", usage=used(60, 40)))
     manager = SessionManager(folder)
@@ -121,6 +123,7 @@ def test_a_chain_four_deep_costs_what_the_server_handed_out(open_page, folder):
     assert stats.figures(SessionManager(folder).catalog).tokens.total == 302
 
 
+@pytest.mark.any_store
 def test_unknown_usage_is_told_and_is_no_zero(open_page, folder):
     write(
         folder,
@@ -163,6 +166,7 @@ def test_cached_is_inside_input_and_reasoning_inside_output(open_page, folder):
     assert figures(open_page("stats", when="all"))["Tokens"] == "1,050"
 
 
+@pytest.mark.any_store
 def test_days_are_those_of_the_zone_the_page_names(open_page, folder):
     write(folder, "a", said("late", timestamp="2026-03-02T02:30:00Z"))
     write(folder, "b", said("late too", timestamp="2026-03-01T23:30:00-03:00"))
@@ -240,6 +244,7 @@ def test_a_damaged_file_costs_nobody_else_a_number(open_page, folder):
     assert figures(page)["Turns"] == "1"
 
 
+@pytest.mark.any_store
 def test_what_others_add_counts_at_the_next_run(open_page, folder):
     write(folder, "a", said("one"))
     page = open_page("stats", when="all")
