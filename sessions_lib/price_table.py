@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PICO = 10**12
 _QUARTER_S = 900  # prices change at most so often
-DEMO = "demo"  # the model of the offline village
+DEMO = ("demo", "sample-")  # the offline village, and the models of the demo's sessions: these begin so
 # Requests longer than one of these cost more with some models; the whole request, so a sum must know which it was in.
 STEPS = (32_000, 100_000, 128_000, 199_999, 200_000, 256_000, 272_000, 512_000, 524_288)
 _NO_SPLIT = -1  # only the total of the call is known
@@ -124,7 +124,7 @@ class Units:
             return
         if own is not None:
             self._fixed = Unit(*own.units, matched=f"{own.name} of your {own_prices.current().name}")
-        elif rate.model == DEMO or _is_loopback(rate.host):
+        elif rate.model == DEMO[0] or rate.model.startswith(DEMO[1]) or _is_loopback(rate.host):
             self._fixed = "unmetered"
         else:
             self._provider, self._model = _find(rate.model, rate.host) or (None, None)

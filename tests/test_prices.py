@@ -142,6 +142,7 @@ def test_a_table_typed_in_by_hand(usage: Any, model: str, when: datetime, dollar
         (chat(9, 9), "llama3.1", "http://192.168.1.7:11434/v1", "unmetered", "llama3.1"),
         (chat(9, 9), "llama3.1", "http://gpu.local:11434/v1", "unmetered", "llama3.1"),
         (chat(9, 9), "demo", None, "unmetered", "demo"),
+        (chat(9, 9), "sample-large", None, "unmetered", "sample-large"),
     ],
 )
 def test_what_has_no_price_has_no_amount_and_never_zero(

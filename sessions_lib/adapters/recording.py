@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sessions_lib.adapters import items as converting
+from sessions_lib.agent.providers.endpoints import without_secrets
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.messages import content, tool_calls
 from sessions_lib.messages.content import Message
@@ -158,7 +159,7 @@ class _Waiting:
 class _Recorder:
     def __init__(self, session: Session, base_url: str) -> None:
         self._branches = [session]
-        self._base_url = base_url.rstrip("/")
+        self._base_url = without_secrets(base_url)
         self._open: list[_Waiting] = []
         self._mutex = threading.Lock()
 
@@ -254,8 +255,9 @@ class _Recorder:
             self._open.remove(waiting)
             message = waiting.answer.message()
             if message is not None:
-                times = {"duration_ms": _ms_since(waiting.began), "first_token_ms": waiting.first_ms}
-                waiting.branch.append({**message, **{key: value for key, value in times.items() if value is not None}})
+                known: dict[str, Any] = {"duration_ms": _ms_since(waiting.began), "first_token_ms": waiting.first_ms}
+                known["base_url"] = self._base_url
+                waiting.branch.append({**message, **{key: value for key, value in known.items() if value is not None}})
 
 
 def _ms_since(began: float) -> int:
