@@ -149,10 +149,7 @@ def _run_in_fork(session_id: str, at: int, prompt: str | None, changes: Mapping[
             child.update_meta(changes)
         runs.start(child.id, prompt, providers.run_settings(child.meta))
     except SessionError as error:
-        told: chat_state.Notice = {"kind": "error", "text": str(error)}
-        if prompt is not None:
-            told["prompt"] = prompt
-        chat_state.notify(told)
+        chat_state.refused(error, prompt)
 
 
 def _copy_link(session_id: str, index: int, menu_key: str) -> None:

@@ -19,7 +19,7 @@ from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.agent import budget, runs
 from sessions_lib.agent.runs import Run
-from sessions_lib.errors import BudgetReached, SessionError, SessionLocked
+from sessions_lib.errors import SessionError, SessionLocked
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store.session import Session
@@ -103,12 +103,7 @@ def send(session_id: str | None, prompt: str, *, over_budget: bool = False) -> N
         session = folder.manager().open(session_id)
         runs.start(session_id, prompt, providers.run_settings(session.meta, over_budget=over_budget))
     except SessionError as error:
-        told: Notice = {"kind": "error", "text": str(error), "prompt": prompt}
-        if isinstance(error, BudgetReached):
-            told["over_budget"] = True
-        if isinstance(error, SessionLocked) and session_id is not None:
-            told["session"] = session_id
-        chat_state.notify(told)
+        chat_state.refused(error, prompt, locked=session_id if isinstance(error, SessionLocked) else None)
         if created is not None and not created.messages:
             _take_back(created)
         return
@@ -144,10 +139,7 @@ def answer(session_id: str, *, over_budget: bool = False) -> None:
         session = folder.manager().open(session_id)
         runs.start(session_id, None, providers.run_settings(session.meta, over_budget=over_budget))
     except SessionError as error:
-        told: Notice = {"kind": "error", "text": str(error)}
-        if isinstance(error, BudgetReached):
-            told["over_budget"] = True
-        chat_state.notify(told)
+        chat_state.refused(error)
 
 
 def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Literal, TypedDict
 import streamlit as st
 
 from pages.shared import browser, links
+from sessions_lib.errors import BudgetReached, SessionError
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import each_turn
 
@@ -56,6 +57,18 @@ def go(session: str | None, message: int | None = None) -> None:
     if session is not None:
         for name, value in links.to_chat(session, message).items():
             st.query_params[name] = value
+
+
+def refused(error: SessionError, prompt: str | None = None, locked: str | None = None) -> None:
+    """Tell why nothing was sent, with the ``prompt`` that was typed; ``locked`` is the session another one writes."""
+    told: Notice = {"kind": "error", "text": str(error)}
+    if prompt is not None:
+        told["prompt"] = prompt
+    if isinstance(error, BudgetReached):
+        told["over_budget"] = True
+    if locked is not None:
+        told["session"] = locked
+    notify(told)
 
 
 def notify(notice: Notice) -> None:

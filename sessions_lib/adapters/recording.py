@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from sessions_lib.adapters import items as converting
 from sessions_lib.agent.providers.endpoints import without_secrets
 from sessions_lib.agent.streaming import Answer
-from sessions_lib.messages import content, tool_calls
+from sessions_lib.messages import content, model_calls, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.identity import said
 from sessions_lib.store.manager import SessionManager
@@ -135,6 +135,8 @@ class _ItemsAnswer:
         for key in ("model", "usage"):
             if self._response.get(key):
                 message[key] = self._response[key]
+        if "usage" in message and (tier := model_calls.unusual_tier(self._response)):
+            message["usage"] = {**message["usage"], "service_tier": tier}
         if is_whole:
             cut = (self._response.get("incomplete_details") or {}).get("reason")
             ended = "tool_calls" if message.get("tool_calls") else "stop"

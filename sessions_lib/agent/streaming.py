@@ -27,7 +27,7 @@ from typing import Any
 
 from sessions_lib.agent.providers import owned
 from sessions_lib.agent.thoughts import Thoughts, closed_only
-from sessions_lib.messages import content, tool_calls, usage
+from sessions_lib.messages import content, model_calls, tool_calls, usage
 from sessions_lib.messages.content import Message
 
 CUT_REASONS = ("length", "content_filter", "max_tokens", "model_context_window_exceeded")
@@ -152,6 +152,7 @@ class Answer:
         self.finish_reason: str | None = None
         self.model: str = ""
         self.usage: dict[str, Any] | None = None
+        self._tier: dict[str, Any] = {}  # the service tier: what the price depends on, too
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
@@ -165,6 +166,8 @@ class Answer:
         self.chunks += 1
         if isinstance(chunk.get("usage"), Mapping) and chunk["usage"]:
             self.usage = usage.fuller(self.usage, chunk["usage"])
+        if model_calls.unusual_tier(chunk):
+            self._tier = {"service_tier": chunk["service_tier"]}
         if isinstance(chunk.get("model"), str):
             self.model = chunk["model"] or self.model
         choices = chunk.get("choices")
@@ -231,7 +234,7 @@ class Answer:
         if not self.is_whole:
             message["interrupted"] = True
         if self.usage is not None:
-            message["usage"] = self.usage
+            message["usage"] = {**self.usage, **self._tier}
         return message
 
     def _words(self) -> tuple[str, str]:

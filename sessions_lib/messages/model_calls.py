@@ -24,6 +24,7 @@ _USUAL = frozenset({"prompt_tokens", "completion_tokens", "total_tokens", "promp
     "completion_tokens_details"
 }
 _READ = frozenset({"cached_tokens", "audio_tokens"})
+_WRITTEN = ("cache_write_tokens", "cache_write_1h_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,10 @@ def _extras(reported: Mapping[str, Any]) -> tuple[int | None, int | None, str, i
     details = reported.get("prompt_tokens_details")
     if reported.keys() <= _USUAL and (details is None or (type(details) is dict and details.keys() <= _READ)):
         return None, None, "", None  # most dicts
+    if reported.keys() <= _USUAL and type(details) is dict and details.keys() <= _READ.union(_WRITTEN):
+        written, hour = map(details.get, _WRITTEN)
+        if type(written) is int and type(hour) in (int, type(None)) and min(written, hour or 0) >= 0:
+            return written, hour, "", None
     spelled = usage.spelled(reported)
     written = usage.first_of(
         spelled,

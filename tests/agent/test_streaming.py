@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sessions_lib import messages
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.messages import usage
-from tests.model_server import chunk, problems
+from tests.model_server import USAGE, chunk, problems, usage_chunk
 
 END = chunk({}, "tool_calls")
 
@@ -257,3 +257,13 @@ def test_no_chunk_raises_and_what_is_stored_can_be_sent(chunks: list[dict[str, A
 
     sent = messages.for_request([{"role": "user", "content": "x"}, answer.message(), {"role": "user", "content": "y"}])
     assert problems(sent) == []
+
+
+def test_an_unusual_service_tier_stays_with_the_usage_since_the_price_depends_on_it() -> None:
+    priority, usual = Answer(), Answer()
+    for answer, tier in ((priority, "priority"), (usual, "default")):
+        answer.add({**chunk({"content": "Yes."}, "stop"), "service_tier": tier})
+        answer.add(usage_chunk())
+
+    assert priority.message()["usage"] == {**USAGE, "service_tier": "priority"}
+    assert usual.message()["usage"] == USAGE
