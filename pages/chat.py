@@ -100,6 +100,7 @@ if view == "raw":
     chat_turns.draw_damaged_lines(session)
 place = chat_turns.draw_turns(session, view, is_live=is_live)
 chat_composer.draw_state(session, run, is_live=is_live)
+chat_composer.draw_summed_up(session)
 chat_composer.draw_notice()
 chat_composer.draw_composer(session, run if is_live else None)
 is_dialog_open = cell_menu.DIALOG in st.session_state

@@ -147,6 +147,10 @@ class BudgetReached(SessionError):
         super().__init__(f"{told}; nothing was sent. Raise the budget, or agree to go on.")
 
 
+class ToolsRefused(ProviderError):
+    """The model takes no tools, and was asked with some: whether to ask without them is a person's to say."""
+
+
 class StepLimitReached(SessionError):
     """The model went on calling tools for ``max_steps`` model calls without an answer."""
 

@@ -13,7 +13,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -96,8 +96,11 @@ class ModelServer:
         strict: bool = True,
         models: Sequence[str | dict[str, Any]] = ("tiny",),
         owned: Sequence[str] = (),
+        refuse: Callable[[str, dict[str, Any]], Reply | None] | None = None,
     ) -> None:
-        self.owned = owned
+        """``refuse`` is asked first, with the path (``chat/completions`` or ``responses``) and the request."""
+        self.owned, self.refuse = owned, refuse
+        self.paths: list[str] = []
         self.get_reply: Reply | None = None  # what a GET gets instead of the list of models
         self.queue: list[Reply] = list(replies)
         self.requests: list[dict[str, Any]] = []
@@ -128,10 +131,16 @@ class ModelServer:
         self._server.shutdown()
         self._server.server_close()
 
-    def take(self, request: dict[str, Any], key: str) -> Reply:
+    def take(self, request: dict[str, Any], key: str, path: str = "chat/completions") -> Reply:
         """Remember the request and choose its reply."""
         with self._lock:
             self.requests.append(request)
+            self.paths.append(path)
+            refused = self.refuse(path, request) if self.refuse is not None else None
+            if refused is not None:
+                return refused
+            if path == "responses":
+                return self._respond(request)
             self.spoke_at = None
             self.keys.append(key)
             self.has_request.set()
@@ -144,6 +153,16 @@ class ModelServer:
             kept = [one for one in reply.chunks if not (isinstance(one, dict) and one.get("usage"))]
             reply = replace(reply, chunks=kept)
         return reply
+
+    def _respond(self, request: dict[str, Any]) -> Reply:
+        wrong = problems_of_items(request) if self.strict else []
+        if wrong:
+            return status(400, "; ".join(wrong))
+        reply = self.queue.pop(0) if self.queue else say("Yes.")
+        is_events = any(isinstance(one, dict) and "type" in one for one in reply.chunks)
+        return (
+            reply if reply.body is not None or is_events or reply.is_silent else replace(reply, chunks=as_events(reply))
+        )
 
     @property
     def sent(self) -> list[list[dict[str, Any]]]:
@@ -191,7 +210,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        reply = self.server.owner.take(request, self.headers.get("authorization", ""))
+        path = self.path.removeprefix("/v1/")
+        reply = self.server.owner.take(request, self.headers.get("authorization", ""), path)
         if reply.is_silent:
             self._wait_for_the_client_to_leave()
         elif reply.body is not None:
@@ -323,6 +343,111 @@ def problems(messages: Any, owned: Sequence[str] = ()) -> list[str]:
     if messages[-1].get("role") in ("assistant", "system"):
         wrong.append(f"the last message is the {messages[-1]['role']}'s")
     return wrong + [f"id {call_id!r}" for call_id in used if used.count(call_id) > 1 or not _NINE.fullmatch(call_id)]
+
+
+_ITEM_ROLES = ("user", "assistant")
+
+
+def problems_of_items(request: dict[str, Any]) -> list[str]:
+    """What a strict provider would refuse in a request over Responses; empty if nothing.
+
+    Nothing is kept on the server; calls have one output each behind them; reasoning comes whole, with its encrypted
+    content, and never without what follows it.
+    """
+    wrong = []
+    if request.get("store") is not False or "messages" in request or not request.get("input"):
+        wrong.append("store is not false, or there is no input")
+    for tool in request.get("tools") or ():
+        if set(tool) - {"type", "function", "name", "description", "parameters", "strict"} or "name" not in tool:
+            wrong.append(f"tool {tool}")
+    waiting: list[str] = []
+    after_reasoning = False
+    for index, item in enumerate(request.get("input") or ()):
+        kind = item.get("type", "message")
+        if kind == "reasoning":
+            if not item.get("encrypted_content"):
+                wrong.append(f"{index}: a reasoning item without its encrypted content")
+            after_reasoning = True
+            continue
+        if after_reasoning and not (kind == "function_call" or item.get("role") == "assistant"):
+            wrong.append(f"{index}: a reasoning item without what follows it")
+        after_reasoning = False
+        if kind == "function_call":
+            waiting.append(item["call_id"])
+        elif kind == "function_call_output":
+            if item["call_id"] not in waiting:
+                wrong.append(f"{index}: an output without a call")
+            else:
+                waiting.remove(item["call_id"])
+        elif item.get("role") not in _ITEM_ROLES or not item.get("content"):
+            wrong.append(f"{index}: {item}")
+    return wrong + ([f"calls without outputs: {waiting}"] if waiting or after_reasoning else [])
+
+
+def thinking(text: str, then: Reply, number: int = 1) -> Reply:
+    """``then`` with a reasoning item in front, as events of the Responses wire."""
+    summary = [{"type": "summary_text", "text": text}]
+    item = {"type": "reasoning", "id": f"rs_{number}", "summary": summary, "encrypted_content": f"gAAAA{number}"}
+    return replace(then, chunks=as_events(then, [item]))
+
+
+def as_events(reply: Reply, first: Sequence[dict[str, Any]] = ()) -> list[Any]:
+    """The chunks of a Chat Completions reply as the events that say the same over Responses."""
+    events: list[Any] = [{"type": "response.created", "response": {"id": "resp_1", "status": "in_progress"}}]
+    output: list[dict[str, Any]] = [*first]
+    for item in first:
+        events += [{"type": "response.reasoning_summary_text.delta", "delta": part["text"]} for part in item["summary"]]
+        events.append({"type": "response.output_item.done", "item": item})
+    text, calls, finish, usage, is_cut = "", dict[int, dict[str, Any]](), None, None, False
+    for one in reply.chunks:
+        if not isinstance(one, dict):
+            events.append(one)
+            is_cut = is_cut or one in (DROP, SILENCE)
+            continue
+        usage = one.get("usage") or usage
+        choice = (one.get("choices") or [{}])[0]
+        delta, finish = choice.get("delta") or {}, choice.get("finish_reason") or finish
+        if delta.get("content"):
+            text += delta["content"]
+            events.append({"type": "response.output_text.delta", "delta": delta["content"]})
+        for call in delta.get("tool_calls") or ():
+            function = call.get("function") or {}
+            known = calls.setdefault(
+                call["index"], {"type": "function_call", "call_id": "", "name": "", "arguments": ""}
+            )
+            known["call_id"] = call.get("id") or known["call_id"]
+            known["id"] = f"fc_{known['call_id']}"
+            known["name"] += function.get("name") or ""
+            known["arguments"] += function.get("arguments") or ""
+    if text:
+        output.append(
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": text, "annotations": []}],
+            }
+        )
+    output += calls.values()
+    events += [{"type": "response.output_item.done", "item": item} for item in output[len(first) :]]
+    if finish is None or is_cut:
+        return events
+    is_whole = finish in ("stop", "tool_calls")
+    told = (
+        {
+            "input_tokens": usage["prompt_tokens"],
+            "output_tokens": usage["completion_tokens"],
+            "total_tokens": usage["total_tokens"],
+        }
+        if usage
+        else None
+    )
+    response = {
+        "id": "resp_1", "model": "served", "status": "completed" if is_whole else "incomplete", "output": output, "usage": told,
+        "incomplete_details": None if is_whole else {"reason": "max_output_tokens" if finish == "length" else finish},
+    }  # fmt: skip
+    return [*events, {"type": f"response.{response['status']}", "response": response}]
 
 
 def _wrong_with_assistant(index: int, message: dict[str, Any], owned: Sequence[str]) -> list[str]:

@@ -17,11 +17,13 @@ from pages.chat_parts.chat_state import Notice
 from pages.shared import browser, folder, providers
 from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
+from sessions_lib import text as wording
 from sessions_lib.agent import budget, runs
 from sessions_lib.agent.runs import Run
 from sessions_lib.errors import SessionError, SessionLocked
-from sessions_lib.messages import tool_calls
+from sessions_lib.messages import tool_calls, turn_count
 from sessions_lib.messages.content import Message
+from sessions_lib.messages.request import SEND_EVERYTHING, summed_up
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
@@ -132,12 +134,43 @@ def _take_back(created: Session) -> None:
         return
 
 
-def answer(session_id: str, *, over_budget: bool = False) -> None:
+def answer(session_id: str, *, over_budget: bool = False, without_tools: bool = False) -> None:
     """Start answering what is stored last: a prompt, or results, without an answer."""
     chat_state.dismiss()
     try:
         session = folder.manager().open(session_id)
-        runs.start(session_id, None, providers.run_settings(session.meta, over_budget=over_budget))
+        settings = providers.run_settings(session.meta, over_budget=over_budget, without_tools=without_tools)
+        runs.start(session_id, None, settings)
+    except SessionError as error:
+        chat_state.refused(error)
+
+
+def draw_summed_up(session: Session) -> None:
+    """How much of the history a summary stands for in the next request, and the choice to send everything."""
+    index = summed_up(session.messages)
+    if index is None:
+        return
+    sends_all = bool(session.meta.get(SEND_EVERYTHING))
+    turns = wording.count(turn_count(session.messages[:index]), "earlier turn")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="chat-summed-up"):
+        st.caption(
+            f":material/compress: {turns} go along in full, beside their summary."
+            if sends_all
+            else f":material/compress: {turns} are summed up for the model; the session keeps all.",
+            width="content",
+        )
+        st.button(
+            "Send the summary instead" if sends_all else "Send everything",
+            key="chat-send-everything",
+            type="tertiary",
+            on_click=_send_everything,
+            args=(session.id, not sends_all),
+        )
+
+
+def _send_everything(session_id: str, is_wanted: bool) -> None:
+    try:
+        folder.manager().open(session_id).update_meta({SEND_EVERYTHING: is_wanted or None})
     except SessionError as error:
         chat_state.refused(error)
 
@@ -161,6 +194,16 @@ def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
             browser.scroll_to(key)  # the prompt field covers what stands below the window
     elif waiting and waiting != "prompt":
         st.caption(f":material/history: {waiting}")
+    if waiting and failed and run is not None and run.refused_tools:
+        st.button(
+            "Ask without the tools",
+            key=f"chat-without-tools-{session.id}",
+            icon=":material/build_circle:",
+            help="This model takes no tools. It is asked once without them; the answer says so.",
+            on_click=answer,
+            args=(session.id,),
+            kwargs={"without_tools": True},
+        )
     if waiting:
         st.button(
             "Try again" if failed else "Answer" if waiting == "prompt" else "Go on",

@@ -70,6 +70,7 @@ class _LiveView:
 
     def __init__(self, run: Run) -> None:
         with st.container(key="chat-watched", gap="small"):
+            self._notices = st.empty()
             self._reasoning = st.empty()
             self._settled = st.container()
             self._text = st.empty()
@@ -82,6 +83,8 @@ class _LiveView:
     def show(self, snapshot: Snapshot) -> None:
         if snapshot.version != self._version:
             self._version = snapshot.version
+            if snapshot.notices:
+                self._notices.caption(" ".join(f":material/info: {safe_label(one, 200)}" for one in snapshot.notices))
             if snapshot.reasoning and not snapshot.text:
                 last = snapshot.reasoning[-300:].split("\n")[-1]
                 self._reasoning.caption(f":material/psychology: {safe_label(last, 160)}")

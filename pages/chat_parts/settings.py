@@ -24,6 +24,7 @@ from sessions_lib.agent.providers import Endpoint
 from sessions_lib.errors import SessionError
 from sessions_lib.store.session import Session
 
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 _DEMO, _OTHER = "Offline demo", "Another address"
 
 
@@ -34,7 +35,10 @@ def draw(session: Session | None, key: str) -> bool:
     with st.form(f"{key}-form", border=False, enter_to_submit=False):
         if url is None:
             _draw_demo()
-            chosen: dict[str, Any] = {"base_url": None, "model": providers.DEMO_MODEL, "context_tokens": None}
+            chosen: dict[str, Any] = {
+                **dict.fromkeys(("base_url", "wire", "effort", "context_tokens")),
+                "model": providers.DEMO_MODEL,
+            }
         else:
             chosen = _draw_endpoint(settings, url, key)
         chosen |= _draw_behaviour(settings, key)
@@ -98,7 +102,42 @@ def _draw_endpoint(settings: Mapping[str, Any], url: str, key: str) -> dict[str,
         key=f"{key}-context-{sizes.get(model, 0)}",
         help="Shows how full the model’s context is: a resumed session sends everything again.",
     )
-    return {"base_url": url or None, "model": model or None, "context_tokens": int(limit) if limit else None}
+    return {
+        "base_url": url or None,
+        "model": model or None,
+        "wire": _draw_wire(settings, key),
+        "effort": _draw_effort(settings, key),
+        "context_tokens": int(limit) if limit else None,
+    }
+
+
+def _draw_wire(settings: Mapping[str, Any], key: str) -> str | None:
+    named = settings.get("wire")
+    wires = {None: "As the address wants it", "chat": "Chat Completions", "responses": "Responses"}
+    options = list(wires)
+    chosen = st.selectbox(
+        "Wire",
+        options,
+        index=options.index(named) if named in options else 0,
+        format_func=lambda wire: wires[wire],
+        key=f"{key}-wire",
+        help="OpenAI is asked over Responses, others over Chat Completions, unless you say otherwise.",
+    )
+    return chosen if isinstance(chosen, str) else None
+
+
+def _draw_effort(settings: Mapping[str, Any], key: str) -> str | None:
+    named = settings.get("effort")
+    known = list(dict.fromkeys([None, *_EFFORTS, *([named] if isinstance(named, str) and named else [])]))
+    chosen = st.selectbox(
+        "Effort",
+        known,
+        index=known.index(named) if named in known else 0,
+        format_func=lambda effort: effort or "The model’s default",
+        key=f"{key}-effort",
+        help="How long a reasoning model thinks before it answers.",
+    )
+    return chosen if isinstance(chosen, str) else None
 
 
 def _draw_key(url: str, key: str) -> None:
@@ -219,7 +258,8 @@ def _save(session: Session | None, chosen: dict[str, Any]) -> None:
         )
     if session is not None:
         manager().open(session.id).update_meta(chosen)
-    names = ("base_url", "model", "context_tokens", *(("system", "temperature", budget.KEY) if session is None else ()))
+    of_new = ("system", "temperature", budget.KEY) if session is None else ()
+    names = ("base_url", "model", "wire", "effort", "context_tokens", *of_new)
     visitor.current().defaults = {name: chosen[name] for name in names if chosen.get(name) is not None}
 
 

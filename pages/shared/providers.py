@@ -26,7 +26,8 @@ from sessions_lib.agent.runs import Settings
 from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import SessionError
 
-SETTING_NAMES = ("base_url", "model", "temperature", "system", "context_tokens", "budget_usd")
+SETTING_NAMES = ("base_url", "model", "wire", "temperature", "effort", "system", "context_tokens", "budget_usd")
+_OF_A_PLACE = ("base_url", "model", "wire", "effort", "context_tokens")
 
 
 def told(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,9 +35,7 @@ def told(meta: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: meta[name] for name in SETTING_NAMES if meta.get(name) not in (None, "")}
     defaults = dict(visitor.current().defaults)
     if "base_url" in own or "model" in own:
-        defaults = {
-            name: value for name, value in defaults.items() if name not in ("base_url", "model", "context_tokens")
-        }
+        defaults = {name: value for name, value in defaults.items() if name not in _OF_A_PLACE}
     return {**defaults, **own}
 
 
@@ -53,10 +52,11 @@ def endpoint(settings: Mapping[str, Any]) -> Endpoint:
     return replace(where, api_key=key) if key else where
 
 
-def run_settings(meta: Mapping[str, Any], *, over_budget: bool = False) -> Settings:
+def run_settings(meta: Mapping[str, Any], *, over_budget: bool = False, without_tools: bool = False) -> Settings:
     """How a run of a session with this metadata answers, for this visitor. ``SessionError`` for a bad address.
 
-    ``over_budget``: the visitor agreed to go on where a budget is spent.
+    ``over_budget``: the visitor agreed to go on where a budget is spent; ``without_tools``: to ask a model that takes
+    none all the same.
     """
     settings = told(meta)
     where = endpoint(settings)
@@ -70,6 +70,9 @@ def run_settings(meta: Mapping[str, Any], *, over_budget: bool = False) -> Setti
         system=system if isinstance(system, str) else None,
         tools=None if where.is_demo else tuple(switched_on(where)),
         over_budget=over_budget,
+        wire=_text(settings.get("wire")),
+        effort=_text(settings.get("effort")),
+        without_tools=without_tools,
     )
 
 

@@ -92,6 +92,9 @@ def draw_turn(
             count += made
         elif view == "all" and index not in answered:
             _draw_other(message, message_key)
+    if view != "raw":
+        for sentence in changed_in(turn.own):
+            st.caption(f":material/tune: {safe_label(sentence, 200)}")
     if (footer := footer_of(turn.own, meta)) and view != "raw" and not is_live:
         st.caption(footer)
 
@@ -198,6 +201,12 @@ def _draw_other(message: Message, key: str) -> None:
         label = safe_label(f"{noted}: {content.text(message).strip().partition(chr(10))[0]}", 120)
     with st.expander(label, type="compact", icon=":material/info:", key=f"{key}-other"):
         messages_drawn.draw_result(message, key)
+
+
+def changed_in(messages: Sequence[Message]) -> list[str]:
+    """What was changed in the requests of these answers, because the provider took them no other way."""
+    found = [said for message in messages if isinstance(said := message.get("changed"), list)]
+    return list(dict.fromkeys(str(sentence) for said in found for sentence in said))
 
 
 def footer_of(messages: Sequence[Message], meta: Mapping[str, Any]) -> str:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sessions_lib import names
-from sessions_lib.adapters import items as converting
-from sessions_lib.adapters.items import Item
 from sessions_lib.errors import SessionNotFound
+from sessions_lib.messages import items as converting
 from sessions_lib.messages.content import Message
+from sessions_lib.messages.items import Item
 from sessions_lib.redaction import ids
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sessions_lib.adapters import items as converting
 from sessions_lib.agent.providers.endpoints import without_secrets
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.messages import content, model_calls, tool_calls
+from sessions_lib.messages import items as converting
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.identity import said
 from sessions_lib.store.manager import SessionManager

@@ -41,12 +41,21 @@ from sessions_lib.agent.events import (
 )
 from sessions_lib.agent.own_key import OwnKey, Withheld
 from sessions_lib.agent.providers import Endpoint, owned
+from sessions_lib.agent.providers.owned import left_for_another
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.agent.tools import Tool, as_tools
 from sessions_lib.errors import ProviderError, SessionError, StepLimitReached
 from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
-from sessions_lib.messages.request import LONGEST_RESULT, TAIL, left_out_of, user_first, without_superseded
+from sessions_lib.messages.request import (
+    LONGEST_RESULT,
+    SEND_EVERYTHING,
+    TAIL,
+    from_summary,
+    left_out_of,
+    user_first,
+    without_superseded,
+)
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
@@ -80,6 +89,9 @@ class Agent:
         client: OpenAI | None = None,
         system: str | None = None,
         temperature: float | None = None,
+        wire: str | None = None,
+        effort: str | None = None,
+        without_tools: bool = False,
         save_dir: str | Path | None = None,
         auto_save: bool | None = None,
         max_steps: int = 10,
@@ -89,9 +101,11 @@ class Agent:
 
         ``auto_save`` (on, unless ``session`` is given) writes every message through; off, everything stays in memory
         and a known session's file is never written. What is not given comes from the session's metadata, then from the
-        environment (see ``providers.choose``); what is given is remembered by a session that begins with it. ``client``
-        is used as it is. Without ``tools`` a real endpoint is offered none, the offline demo its own. ``over_budget``:
-        go on where a budget is spent (see ``budget``). Calls no model.
+        environment (see ``providers.choose``); what is given is remembered by a session that begins with it. ``wire``
+        is ``chat`` or ``responses``, ``effort`` how long a reasoning model should think. ``client`` is used as it is.
+        Without ``tools`` a real endpoint is offered none, the offline demo its own. ``without_tools`` is the yes to ask
+        a model that refused them (``ToolsRefused``) without, ``over_budget`` the one to go on where a budget is spent
+        (see ``budget``). Calls no model.
         """
         if session is not None and session_id is not None:
             raise SessionError("Give an agent a session or a session_id, not both.")
@@ -99,7 +113,9 @@ class Agent:
             raise SessionError(f"max_steps must be at least 1, not {max_steps}.")
         self.name, self.max_steps, self.over_budget = name, max_steps, over_budget
         self._given_tools = None if tools is None else as_tools(tools)
-        self._who = Answerer(model, base_url, api_key, client, system, temperature)
+        self._is_without_tools = without_tools
+        self._changes: list[str] = []  # what was changed in the request that is being answered
+        self._who = Answerer(model, base_url, api_key, client, system, temperature, wire, effort)
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
         self._who.choose(self.session)
 
@@ -112,6 +128,8 @@ class Agent:
     def tools(self) -> list[Tool]:
         """What the model may call: what was given, else the demo's own for the demo, else nothing."""
         of_demo = list(demo_world.TOOLS) if self.endpoint.is_demo else []
+        if self._is_without_tools:
+            return []
         return of_demo if self._given_tools is None else self._given_tools
 
     @property
@@ -207,13 +225,21 @@ class Agent:
     # ------------------------------------------------------------ one model call
 
     def _model_step(self, stop: Stop) -> Generator[Event, None, Message]:
-        model_call = providers.ModelCall(self._who.client, self.endpoint, self._request)
+        remembered = self._who.remembered(self.session)
+        model_call = providers.ModelCall(self._who.client, self.endpoint, self._request, remembered)
+        self._changes = [*self._said_before(), *left_for_another(self.session.messages, self.endpoint)]
+        for sentence in self._changes:
+            yield Notice(sentence)
         answer, started, first_token_ms = Answer(), time.perf_counter(), None
         key = self._own_key()
         words, thoughts = Withheld(key), Withheld(key)
         chunks = cancellation.relay(key.told(model_call.chunks()), stop, abort=model_call.abort)
         try:
             for chunk in chunks:
+                if isinstance(chunk, providers.Changed):
+                    self._changes.append(chunk.text)
+                    yield Notice(chunk.text)
+                    continue
                 if isinstance(chunk, providers.Wait):
                     yield Waiting(chunk.seconds, chunk.reason)
                     continue
@@ -251,6 +277,7 @@ class Agent:
             raise ProviderError(f"{broken} {_KEPT}")
         message = self._store(answer, started, first_token_ms)
         self._who.has_answered(self.session)
+        self._who.has_adapted(self.session, {*remembered, *model_call.changes})
         yield MessageStored(message)
         if (reported := usage.of(message)) is not None:
             yield UsageReported(reported)
@@ -258,14 +285,23 @@ class Agent:
 
     def _request(self, endpoint: Endpoint) -> dict[str, Any]:
         """What is asked of the model of ``endpoint``."""
-        sent = without_superseded(self.session.messages)
+        said_so_far = self.session.messages
+        if not self.session.meta.get(SEND_EVERYTHING):
+            said_so_far = from_summary(said_so_far)
+        sent = without_superseded(said_so_far)
         said = messages.for_request(sent, self.system, is_own=owned.is_made_by(endpoint))
         request: dict[str, Any] = {"messages": user_first(said), "stream_options": {"include_usage": True}}
         if self.tools:
             request["tools"] = [item.schema for item in self.tools]
         if self.temperature is not None:
             request["temperature"] = self.temperature
+        if (effort := self._who.effort(self.session)) is not None:
+            request["reasoning_effort"] = effort
         return request
+
+    def _said_before(self) -> list[str]:
+        """What is said before the answer of a request that is asked with less than it might be."""
+        return ["It is asked without its tools."] if self._is_without_tools else []
 
     def _keep(self, answer: Answer, started: float, first_token_ms: int | None) -> Message | None:
         """Store what was said so far, if anything; calls that came whole are answered as not run."""
@@ -284,6 +320,8 @@ class Agent:
         message["duration_ms"] = _ms_since(started)
         if first_token_ms is not None:
             message["first_token_ms"] = first_token_ms
+        if self._changes:
+            message["changed"] = list(dict.fromkeys(self._changes))
         return self.session.append(message)
 
     def _own_key(self) -> OwnKey:

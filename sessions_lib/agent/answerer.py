@@ -1,6 +1,7 @@
 """Who answers in a session: what its agent was given, then what the session remembers, then the environment.
 
-A session that begins remembers what was given: address, model, system prompt and temperature, never the key. So it
+A session that begins remembers what was given: address, model, wire, system prompt, temperature and effort, never the
+key. So it
 comes back with the session in the app, the terminal and the library.
 
 Does not ask anybody anything.
@@ -9,6 +10,7 @@ Does not ask anybody anything.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,8 @@ class Answerer:
     given_client: OpenAI | None = None
     given_system: str | None = None
     given_temperature: float | None = None
+    given_wire: str | None = None
+    given_effort: str | None = None
     endpoint: Endpoint = field(default_factory=Endpoint)
     _chosen: Endpoint | None = None
     _client: OpenAI | None = None
@@ -46,13 +50,18 @@ class Answerer:
 
         A key that was given goes to the address that this came to first, and to no other that the session names later.
         """
-        chosen = providers.choose(self.model, self.base_url, self.api_key, self.given_client, session=session.meta)
+        chosen = self._choose(session, self.api_key)
         self._key_address = self._key_address or chosen.base_url
         if self.api_key and not is_same_place(chosen.base_url or "", self._key_address or ""):
-            chosen = providers.choose(self.model, self.base_url, None, self.given_client, session=session.meta)
+            chosen = self._choose(session, None)
         if chosen != self._chosen:  # else the endpoint may know its model by now
             self._chosen = self.endpoint = chosen
             self._client = None if self.given_client is None else providers.watched(self.given_client)
+
+    def _choose(self, session: Session, key: str | None) -> Endpoint:
+        return providers.choose(
+            self.model, self.base_url, key, self.given_client, wire=self.given_wire, session=session.meta
+        )
 
     def check(self) -> None:
         """Refuse to go on without a key where one is needed, before anything is stored or sent."""
@@ -76,9 +85,35 @@ class Answerer:
         found = self.given_temperature if self.given_temperature is not None else session.meta.get("temperature")
         return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
+    def effort(self, session: Session) -> str | None:
+        """How long it should think: what was given, else the session's, else the provider's default (``None``)."""
+        found = self.given_effort if self.given_effort is not None else session.meta.get("effort")
+        return found if isinstance(found, str) and found.strip() else None
+
+    def remembered(self, session: Session) -> list[str]:
+        """What this model refused before in the session (rules of ``refusals``): its next request starts right."""
+        found = session.meta.get("refused")
+        own = self.endpoint.settings
+        if not isinstance(found, Mapping) or {key: found.get(key) for key in own} != own:
+            return []
+        listed = found.get("rules")
+        return [rule for rule in listed if isinstance(rule, str)] if isinstance(listed, list) else []
+
+    def has_adapted(self, session: Session, rules: Iterable[str]) -> None:
+        """Have ``session`` remember what the model that answered refused."""
+        now = sorted(rules)
+        if now != sorted(self.remembered(session)):
+            with contextlib.suppress(SessionError):  # the answer is stored; the next request finds out again
+                session.update_meta({"refused": {**self.endpoint.settings, "rules": now} if now else None})
+
     def settings(self, session: Session) -> dict[str, Any]:
         """What answers in ``session``, as its metadata remembers it."""
-        own = {"system": self.system(session), "temperature": self.temperature(session)}
+        own = {
+            "system": self.system(session),
+            "temperature": self.temperature(session),
+            "effort": self.effort(session),
+            "wire": self.given_wire or session.meta.get("wire"),
+        }
         return {**self.endpoint.settings, **{key: value for key, value in own.items() if value is not None}}
 
     def begin(self, session: Session) -> None:
@@ -92,6 +127,10 @@ class Answerer:
             given["system"] = self.given_system
         if self.given_temperature is not None and meta.get("temperature") is None:
             given["temperature"] = self.given_temperature
+        if self.given_wire and not meta.get("wire"):
+            given["wire"] = self.given_wire
+        if self.given_effort and not meta.get("effort"):
+            given["effort"] = self.given_effort
         if given:
             with contextlib.suppress(NewerVersion):  # that is read and never rewritten; its messages go on
                 session.update_meta(given)

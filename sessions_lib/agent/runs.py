@@ -41,7 +41,7 @@ from sessions_lib.agent.events import (
     Waiting,
 )
 from sessions_lib.agent.tools import Tool
-from sessions_lib.errors import Holder, SessionError, SessionLocked
+from sessions_lib.errors import Holder, SessionError, SessionLocked, ToolsRefused
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
@@ -67,6 +67,9 @@ class Settings:
     tools: tuple[Tool, ...] | None = None
     max_steps: int = 10
     over_budget: bool = False  # the person agreed to go on where a budget is spent
+    wire: str | None = None
+    effort: str | None = None
+    without_tools: bool = False  # a person said yes to that
 
     def agent(self, session_id: str) -> Agent:
         """An agent with these settings on an existing session; ``SessionNotFound`` if there is none."""
@@ -80,6 +83,9 @@ class Settings:
             tools=self.tools,
             max_steps=self.max_steps,
             over_budget=self.over_budget,
+            wire=self.wire,
+            effort=self.effort,
+            without_tools=self.without_tools,
         )
 
 
@@ -141,6 +147,7 @@ class Run:
         self._notices: list[str] = []
         self._waiting: Wait | None = None
         self._stored = stored
+        self.refused_tools = False  # it failed because the model takes no tools: a person may have it asked without
 
     @property
     def state(self) -> State:
@@ -226,6 +233,7 @@ class Run:
                     ended = ("stopped" if event.interrupted else "done", None)
         except SessionError as error:
             ended = ("failed", str(error))
+            self.refused_tools = isinstance(error, ToolsRefused)
         finally:
             hold.release()
             with self._changed:

@@ -41,7 +41,12 @@ if TYPE_CHECKING:
 @click.option(
     "--budget", "budget", type=click.FloatRange(0), metavar="DOLLARS", help="What this session may cost; kept with it."
 )
+@click.option(
+    "--wire", type=click.Choice(["chat", "responses"]), help="Chat Completions or Responses; else by address."
+)
+@click.option("--effort", metavar="LEVEL", help="How long a reasoning model thinks: none, low, high, …")
 @click.option("--tools", "tools", metavar="FILE", help="Offer the @tool functions of this Python file.")
+@click.option("--without-tools", is_flag=True, help="Ask a model that takes no tools without them.")
 @options.folder
 def chat(
     session: str | None,
@@ -52,7 +57,10 @@ def chat(
     system: str | None,
     temperature: float | None,
     budget: float | None,
+    wire: str | None,
+    effort: str | None,
     tools: str | None,
+    without_tools: bool,
     folder: str | None,
 ) -> None:
     """Chat in a session, or in a new one.
@@ -68,6 +76,8 @@ def chat(
         raise click.UsageError("Give the session once: as an argument or with --session.")
     name = named if session is None else session
     chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
+    chosen |= {"wire": wire, "effort": effort, "without_tools": without_tools}
+    chosen |= {"wire": wire, "effort": effort, "without_tools": without_tools}
     talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder), is_new=name is None)
     if budget is not None:
         from sessions_lib.agent import budget as budgets

@@ -31,6 +31,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # and any other name of a person
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 _SENT_PARTS = ("text", "image_url", "input_audio", "file")
 _EMPTY, _NO_OUTPUT = "(empty)", "(no output)"
+SEND_EVERYTHING = "send_everything"  # in the metadata of a session: its summaries replace nothing
+_SUMMARY = "(What was said before, summed up:)"
 _BEGUN = "(The assistant spoke first.)"
 
 IsOwn = Callable[[Message], bool]
@@ -81,6 +83,32 @@ def _modern(stored: Sequence[Message]) -> Iterator[Message]:
             yield message
 
 
+def summed_up(stored: Sequence[Message]) -> int | None:
+    """The index of the newest summary that stands for all before it; ``None`` if there is none."""
+    for index in range(len(stored) - 1, -1, -1):
+        source = stored[index].get("source")
+        if isinstance(source, Mapping) and source.get("kind") == "compaction" and _text_of(stored[index]).strip():
+            return index
+    return None
+
+
+def from_summary(stored: Sequence[Message]) -> list[Message]:
+    """``stored`` from its newest summary on, and what the tool that made it kept beside it.
+
+    The file keeps all. A prompt that the summary would leave no word of stays: the last one is always sent.
+    """
+    index = summed_up(stored)
+    if index is None:
+        return list(stored)
+    kept_from = (stored[index].get("source") or {}).get("firstKeptEntryId")
+    first = next(
+        (at for at in range(index) if isinstance(kept_from, str) and str(stored[at].get("id", "")).endswith(kept_from)),
+        index,
+    )
+    summary = {**stored[index], "role": "user", "content": f"{_SUMMARY}\n\n{_text_of(stored[index])}"}
+    return [summary, *stored[first:index], *stored[index + 1 :]]
+
+
 def without_superseded(stored: Sequence[Message]) -> list[Message]:
     """``stored`` without interrupted answers that another answer follows, or that are to be answered again now.
 
@@ -112,7 +140,8 @@ def left_out_of(result: Mapping[str, Any]) -> int:
 def _without_neighbours(sent: Sequence[Message]) -> Iterator[Message]:
     last: Message | None = None
     for message in sent:
-        if last is not None and last["role"] == message["role"] != "tool":
+        is_whole = last is not None and ("items" in last or "items" in message)  # they say more than their text
+        if last is not None and last["role"] == message["role"] != "tool" and not is_whole:
             last = _joined(last, message)
             continue
         if last is not None:
@@ -213,7 +242,7 @@ def _assistant(
         made.append(_call(call, call_id, stored))
         text = _result_text(answers[index, call.position])
         results.append({"role": "tool", "tool_call_id": call_id, "content": text})
-    if not made and not said.strip():
+    if not made and not said.strip() and not (own or {}).get("items"):
         return []
     sent: Message = {"role": "assistant", "content": said if said.strip() else None, **clean(dict(own or {}))}
     return [{**sent, "tool_calls": made}, *results] if made else [sent]

@@ -18,7 +18,17 @@ from sessions_lib.messages.content import Message
 from sessions_lib.store.records import MARK_AT, Metadata, bare_title
 
 _FORK = re.compile(r"(?:-fork(?:-\d+)?)+\Z")  # what earlier forks added to an id
-_INHERITED_SETTINGS = ("system", "model", "base_url", "temperature", "tags")
+_INHERITED_SETTINGS = (
+    "system",
+    "model",
+    "base_url",
+    "wire",
+    "temperature",
+    "effort",
+    "refused",
+    "send_everything",
+    "tags",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def test_a_session_of_forkbook_goes_on_as_one_of_the_sdk(tmp_path: Path) -> None
 
     assert run(ForkbookSession("cave", tmp_path).get_items()) == [
         {"role": "user", "content": [{"type": "input_text", "text": "How deep?"}, {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}]},
-        {"role": "assistant", "content": "I look."},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
         {"type": "function_call", "call_id": "call_1", "name": "depth", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "call_1", "output": "40 m"},
     ]  # fmt: skip

@@ -42,14 +42,18 @@ HERE = "http://127.0.0.1:11434/v1"
     [
         ({}, {}, Endpoint(None, "demo")),
         ({"OPENAI_API_KEY": "k"}, {"model": "demo"}, Endpoint(None, "demo")),
-        ({"OPENAI_API_KEY": "k"}, {}, Endpoint("https://api.openai.com/v1", "gpt-4o-mini", "k")),
-        ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "m"}, {}, Endpoint("https://api.openai.com/v1", "m", "k")),
+        ({"OPENAI_API_KEY": "k"}, {}, Endpoint("https://api.openai.com/v1", "gpt-5.6-luna", "k", wire="responses")),
+        (
+            {"OPENAI_API_KEY": "k", "OPENAI_MODEL": "m"},
+            {},
+            Endpoint("https://api.openai.com/v1", "m", "k", wire="responses"),
+        ),
         ({"OPENAI_BASE_URL": HERE + "/"}, {}, Endpoint(HERE, "")),
         ({"OPENAI_BASE_URL": HERE, "OPENAI_MODEL": "m", "OPENAI_API_KEY": "k"}, {}, Endpoint(HERE, "m", "k")),
         ({}, {"model": "m", "base_url": HERE, "api_key": "k"}, Endpoint(HERE, "m", "k")),
         ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "m"}, {"base_url": HERE}, Endpoint(HERE, "")),
         ({"OPENAI_BASE_URL": HERE, "OPENAI_API_KEY": "k"}, {"base_url": HERE}, Endpoint(HERE, "", "k")),
-        ({}, {"model": "m"}, Endpoint("https://api.openai.com/v1", "m")),
+        ({}, {"model": "m"}, Endpoint("https://api.openai.com/v1", "m", wire="responses")),
         ({"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "", "OPENAI_MODEL": ""}, {}, Endpoint(None, "demo")),
     ],
 )

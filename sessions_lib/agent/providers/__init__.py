@@ -1,12 +1,13 @@
 """Where a model answers, over which wire, and what is said when it does not.
 
-``endpoints`` chooses the address and the key, ``client`` makes the connection, ``chat`` sends one request, ``words``
-reads what servers say in errors and ``problems`` says it to a person, ``waiting`` knows when to ask again.
+``endpoints`` chooses the address, the key and the wire, ``client`` makes the connection, ``chat`` sends one request,
+``responses`` spells it for the other wire, ``refusals`` changes what a server refused. ``words`` reads what servers say
+in errors and ``problems`` says it to a person, ``waiting`` knows when to ask again.
 """
 
 from __future__ import annotations
 
-from sessions_lib.agent.providers.chat import ModelCall
+from sessions_lib.agent.providers.chat import Changed, ModelCall
 from sessions_lib.agent.providers.client import check, client, context_sizes, list_models, watched, with_model
 from sessions_lib.agent.providers.endpoints import (
     DEMO_MODEL,
@@ -24,6 +25,7 @@ __all__ = [
     "DEMO_MODEL",
     "OPENAI_URL",
     "PRESETS",
+    "Changed",
     "Endpoint",
     "ModelCall",
     "Wait",

@@ -1,7 +1,8 @@
-"""One request over Chat Completions: sent, read as it comes, waited for, ended from any thread.
+"""One request over either wire: sent, read as it comes, waited for, ended from any thread.
 
-* **Nothing is left out of it** but ``stream_options``, where the server's refusal names them: they ask for token
-  counts and for nothing a person wanted. A server that takes no tools is an error, in its own words.
+* A refusal that names a setting is answered by changing that setting alone (see ``refusals``), which is told before the
+  answer (``Changed``). A server that takes no tools is an error (``ToolsRefused``): they are never left out.
+* Over Responses the request is made of the one for Chat Completions, and its events become the chunks of one.
 * A server that is busy, or not there, is asked again, at most twice and for at most a minute; a wait that a person
   would notice is told of (``Wait``), and a stop ends it.
 * A stream that has said why it ended (``finish_reason``) is over within seconds, whatever the connection does.
@@ -14,16 +15,18 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from sessions_lib.agent.providers import refusals, responses
 from sessions_lib.agent.providers.client import sending, with_model
 from sessions_lib.agent.providers.endpoints import Endpoint, without_secrets
 from sessions_lib.agent.providers.problems import IS_IT_V1, problem, reported, told
 from sessions_lib.agent.providers.waiting import SHOWN_FROM_S, Wait, before_next_try, said
 from sessions_lib.agent.providers.words import decoded, words
-from sessions_lib.errors import ProviderError
+from sessions_lib.errors import ProviderError, ToolsRefused
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,22 +38,38 @@ _WITH_TOOLS = "It was asked with tools, and nothing was sent without them: switc
 _connections: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # client -> its latest connection, which it may reuse
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Something was changed in the request, because the provider takes it no other way; ``text`` says what."""
+
+    text: str
+
+
 class ModelCall:
     """One request to a model: ``chunks`` sends it, ``abort`` ends it from another thread.
 
     ``endpoint`` has a model once it was asked; ``build`` makes the request for it.
     """
 
-    def __init__(self, made: OpenAI, endpoint: Endpoint, build: Callable[[Endpoint], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        made: OpenAI,
+        endpoint: Endpoint,
+        build: Callable[[Endpoint], dict[str, Any]],
+        remembered: Sequence[str] = (),
+    ) -> None:
         self.endpoint = endpoint
+        self.changes: dict[str, str] = {}  # by rule of ``refusals``: what was changed, in a sentence
+        self._remembered = remembered
         self._client, self._build = made, build
         self._request: dict[str, Any] = {}
         self._response: httpx2.Response | None = None
         self._aborted = threading.Event()
         self._has_asked = False
         self._has_ended = False  # the model said why it ended
+        self._events: responses.Events | None = None  # over the Responses wire
 
-    def chunks(self) -> Iterator[Mapping[str, Any] | Wait]:
+    def chunks(self) -> Iterator[Mapping[str, Any] | Wait | Changed]:
         """The chunks as dicts; at least one, or ``ProviderError``. Closing the iterator closes the connection."""
         import httpx2
         import openai
@@ -77,7 +96,7 @@ class ModelCall:
         if self._aborted.is_set():
             raise httpx2.ConnectError("stopped", request=request)
         if self._has_asked and request.method == "GET":  # what 301, 302 and 303 make of a question
-            target = without_secrets(str(request.url)).removesuffix("/chat/completions")
+            target = without_secrets(str(request.url)).removesuffix("/chat/completions").removesuffix("/responses")
             raise ProviderError(
                 f"{self.endpoint.name} leads to {target}, and the question cannot follow it "
                 "there; nothing was sent. Give that address instead."
@@ -91,18 +110,22 @@ class ModelCall:
             if self._aborted.is_set():  # while it was connecting
                 _shut(info["return_value"])
 
-    def _open(self) -> Generator[Wait, None, Any]:
+    def _open(self) -> Generator[Wait | Changed, None, Any]:
         import openai
 
         self.endpoint = with_model(self.endpoint, self._client)
-        self._request = self._build(self.endpoint)
+        if (wire := refusals.wire_in(self._remembered)) is not None:
+            self.endpoint = replace(self.endpoint, wire=wire)
+        for rule in self._make(self._remembered):
+            yield self._note(rule)
         client = self._client.with_options(max_retries=0)  # the SDK would wait in silence
         tries, waited_s = 0, 0.0
         while True:
             try:
-                return client.chat.completions.create(**self._request, model=self.endpoint.model, stream=True)
+                return self._send(client)
             except (openai.APIStatusError, openai.APIConnectionError) as error:
-                if self._leave_out_stream_options(error):
+                if (adapted := self._adapt(error)) is not None:
+                    yield self._note(adapted)
                     continue
                 tries += 1
                 pause_s = before_next_try(error, tries, waited_s) if tries <= self._client.max_retries else None
@@ -114,16 +137,47 @@ class ModelCall:
             if self._aborted.wait(pause_s):
                 raise ProviderError("Stopped while waiting.")
 
-    def _leave_out_stream_options(self, error: Any) -> bool:
-        """Drop them from the request if the provider's refusal names them; True if that was possible."""
-        is_refusal = getattr(error, "status_code", None) in (400, 404, 422, 500, 501)
-        named = str(error).lower()
-        if "stream_options" not in self._request or not is_refusal:
-            return False
-        if "stream_options" not in named and "include_usage" not in named:
-            return False
-        del self._request["stream_options"]
-        return True
+    def _make(self, keys: Iterable[str]) -> list[refusals.Rule]:
+        """Make the request for the endpoint's wire, changed by the rules of these ``keys``; those that changed it."""
+        request = {**self._build(self.endpoint), "wire": self.endpoint.wire}
+        if self.endpoint.wire == "responses":
+            request.pop("stream_options", None)
+        used, self._request = refusals.remembered(request, keys)
+        return used
+
+    def _send(self, client: OpenAI) -> Any:
+        asked = refusals.sent(self._request)
+        if self._request["wire"] == "responses":
+            made = responses.request({**asked, "without": self._request.get("without", ())})
+            self._events = responses.Events()
+            return client.responses.create(**made, model=self.endpoint.model, stream=True)
+        for message in asked["messages"]:
+            message.pop("items", None)  # of the other wire
+        self._events = None
+        return client.chat.completions.create(**asked, model=self.endpoint.model, stream=True)
+
+    def _adapt(self, error: Any) -> refusals.Rule | None:
+        """Change what the provider's refusal names; the rule that did, ``None`` if there is none.
+
+        ``ToolsRefused`` if it names the tools.
+        """
+        if getattr(error, "status_code", None) not in refusals.STATUSES:
+            return None
+        named = f"{error} {words(getattr(error, 'body', None))}"
+        found = refusals.changed(self._request, named, self.changes)
+        if found is None:
+            if self._request.get("tools") and refusals.names_tools(named):
+                raise ToolsRefused(str(problem(error, self.endpoint, hint=_WITH_TOOLS)), status=error.status_code)
+            return None
+        rule, self._request = found
+        if self._request["wire"] != self.endpoint.wire:  # another wire takes back what was made over it
+            self.endpoint = replace(self.endpoint, wire=self._request["wire"])
+            self._make(self.changes)
+        return rule
+
+    def _note(self, rule: refusals.Rule) -> Changed:
+        self.changes[rule.key] = rule.said
+        return Changed(rule.said)
 
     def _hint(self, error: Any) -> str:
         is_refusal = 400 <= getattr(error, "status_code", 0) < 500
@@ -144,14 +198,25 @@ class ModelCall:
                     raise reported(wrong, self.endpoint)
                 if not isinstance(chunk, Mapping):
                     continue
-                count += 1
-                yield chunk
-                self._has_ended = end.is_near(chunk) or self._has_ended
+                for made in self._said(chunk):
+                    count += 1
+                    yield made
+                    self._has_ended = end.is_near(made) or self._has_ended
         finally:
             end.forget()
         if not count:
             said = told(bytes(heard), self.endpoint)
             raise ProviderError(f"{self.endpoint.name} sent no answer ({kind or 'nothing'}{said}). {IS_IT_V1}.")
+
+    def _said(self, chunk: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """``chunk``, or those that say what this event of the other wire does."""
+        if self._events is None:
+            yield chunk
+            return
+        for made in self._events.chunks(chunk):
+            if (wrong := _error_in(made)) is not None:
+                raise reported(wrong, self.endpoint)
+            yield made
 
     def _whole_body(self, kind: str) -> Mapping[str, Any]:
         """The answer of a server that does not stream, as one chunk."""
@@ -160,6 +225,8 @@ class ModelCall:
         body = decoded(content)
         if (wrong := _error_in(body)) is not None:
             raise reported(wrong, self.endpoint)
+        if self._events is not None and isinstance(body, Mapping):
+            body = self._events.whole(body) or body
         choices = body.get("choices") if isinstance(body, Mapping) else None
         first = choices[0] if isinstance(choices, list) and choices else None
         if isinstance(body, Mapping) and isinstance(first, Mapping) and isinstance(first.get("message"), Mapping):

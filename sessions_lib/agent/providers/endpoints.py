@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 DEMO_MODEL = "demo"  # the offline village
 OPENAI_URL = "https://api.openai.com/v1"
-OPENAI_MODEL = "gpt-4o-mini"
+OPENAI_MODEL = "gpt-5.6-luna"
+WIRES = ("chat", "responses")  # Chat Completions, and OpenAI's Responses
 PRESETS = {
     "OpenAI": OPENAI_URL,
     "Ollama": "http://127.0.0.1:11434/v1",
@@ -48,6 +49,7 @@ class Endpoint:
     model: str = ""
     api_key: str | None = field(default=None, repr=False)
     timeout_s: float = READ_TIMEOUT_S
+    wire: str = "chat"  # or "responses"
 
     @property
     def is_demo(self) -> bool:
@@ -77,12 +79,14 @@ def choose(
     api_key: str | None = None,
     made: OpenAI | None = None,
     *,
+    wire: str | None = None,
     session: Mapping[str, Any] | None = None,
 ) -> Endpoint:
     """The endpoint of these arguments, then of the ``session``'s metadata, then of the environment, else the demo.
 
-    A client ``made`` elsewhere brings its own address and key. ``ProviderError`` for an address that is none, in the
-    arguments or in the metadata: nothing else is taken in its place.
+    The ``wire`` is chosen likewise; where nobody names one it is Responses for OpenAI's own address, and Chat
+    Completions elsewhere. A client ``made`` elsewhere brings its own address and key. ``ProviderError`` for an address
+    that is none, in the arguments or in the metadata: nothing else is taken in its place.
     """
     named_url, named_model = _named(session or {}, "base_url"), _named(session or {}, "model")
     env_url, env_model = os.environ.get("OPENAI_BASE_URL") or None, os.environ.get("OPENAI_MODEL") or None
@@ -105,14 +109,16 @@ def choose(
     if made is None and not _is_same_address(own, url):
         env_model = None
     chosen = model or named_model or env_model
+    named_wire = _named(session or {}, "wire") if not named_url or _is_same_address(named_url, url) else None
+    spoken = checked_wire(wire or named_wire or ("responses" if is_same_place(url, OPENAI_URL) else "chat"))
     if made is not None:
-        return Endpoint(url, chosen or "")
+        return Endpoint(url, chosen or "", wire=spoken)
     if not chosen and is_same_place(url, OPENAI_URL):
         chosen = OPENAI_MODEL
     key = _checked_key(api_key) or (_checked_key(env_key) if is_same_place(own, url) else None)
     if env_url and is_same_place(env_url, url) and not urlsplit(url).username:
         url = _with_login_of(env_url, url)
-    return Endpoint(url, chosen or "", key)
+    return Endpoint(url, chosen or "", key, wire=spoken)
 
 
 def check_given(base_url: str | None, api_key: str | None) -> None:
@@ -120,6 +126,13 @@ def check_given(base_url: str | None, api_key: str | None) -> None:
     if base_url:
         _checked(base_url.strip())
     _checked_key(api_key)
+
+
+def checked_wire(wire: str) -> str:
+    """``wire`` if it is one of ``WIRES``; ``ProviderError`` names them."""
+    if wire not in WIRES:
+        raise ProviderError(f"{names.one_line(wire, 40)!r} is no wire. Choose {' or '.join(WIRES)}.")
+    return wire
 
 
 def _named(session: Mapping[str, Any], key: str) -> str | None:

@@ -2,7 +2,8 @@
 
 Gemini's thought signatures stand in ``extra_content`` of a call or a message, OpenRouter's thoughts in
 ``reasoning_details``, those of proxies for Anthropic in ``thinking_blocks`` and ``provider_specific_fields``; DeepSeek,
-Kimi and GLM want their ``reasoning_content`` back while the tools of a turn are being called. All are kept on the
+Kimi and GLM want their ``reasoning_content`` back while the tools of a turn are being called, and over Responses whole
+``items`` go back, with their encrypted reasoning. All are kept on the
 message under their own names. ``wire`` beside them says who made them, and they go back to that address and model only:
 others refuse keys they do not know, and a signature is worth nothing to them.
 
@@ -11,14 +12,15 @@ Does not read what is in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from sessions_lib import text
 from sessions_lib.agent.providers.endpoints import Endpoint
 from sessions_lib.messages.content import Message
 
 REASONING = "reasoning_content"
-_KEPT = ("extra_content", "reasoning_details", "thinking_blocks", "provider_specific_fields", "annotations")
+_KEPT = ("extra_content", "reasoning_details", "thinking_blocks", "provider_specific_fields", "items", "annotations")
 _RETURNED = _KEPT[:-1]
 _GROWING = ("text", "thinking", "summary", "data", "content")  # pieces of a text; other texts are sent whole
 _DEEPEST = 40  # levels; a message may be nested deeper, but no provider does
@@ -81,12 +83,26 @@ def _is_piece(item: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
 
 def returned(kept: Mapping[str, Any], *, has_calls: bool) -> list[str]:
     """The keys of a message that go back with it; reasoning only beside calls."""
-    return [key for key in _RETURNED if key in kept] + ([REASONING] if has_calls and REASONING in kept else [])
+    is_spoken = has_calls and REASONING in kept and "items" not in kept  # items hold their reasoning
+    return [key for key in _RETURNED if key in kept] + ([REASONING] if is_spoken else [])
 
 
 def wire(endpoint: Endpoint, keys: list[str]) -> dict[str, Any]:
-    """The mark of who made a message: the address without anything secret in it, and the model that was asked."""
-    return {"api": "chat", **endpoint.settings, "keys": keys}
+    """The mark of who made a message: the wire, the address without anything secret in it, the model that was asked."""
+    return {"api": endpoint.wire, **endpoint.settings, "keys": keys}
+
+
+def left_for_another(stored: Sequence[Message], endpoint: Endpoint) -> list[str]:
+    """A sentence if what earlier answers hold for their own model alone is left out now, for the first time."""
+    is_own = is_made_by(endpoint)
+    answers = [message for message in stored if message.get("role") == "assistant"]
+    held = [message for message in answers if not is_own(message) and any(message.get(key) for key in _RETURNED)]
+    makers = dict.fromkeys(str((message.get("wire") or {}).get("model") or message.get("model")) for message in held)
+    if not held:
+        return []
+    count = text.count(len(held), "earlier answer")
+    said = f"The hidden reasoning of {count} ({', '.join(makers)}) is for the model that made it, and is left out."
+    return [] if any(said in (message.get("changed") or ()) for message in answers) else [said]
 
 
 def is_made_by(endpoint: Endpoint) -> Callable[[Message], bool]:
@@ -99,7 +115,7 @@ def is_made_by(endpoint: Endpoint) -> Callable[[Message], bool]:
     def is_own(message: Message) -> bool:
         mark = message.get("wire")
         if isinstance(mark, Mapping):
-            return {key: mark.get(key) for key in own} == own
+            return {key: mark.get(key) for key in own} == own and mark.get("api", "chat") == endpoint.wire
         return bool(endpoint.model) and message.get("model") == endpoint.model
 
     return is_own

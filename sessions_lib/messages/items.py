@@ -44,9 +44,14 @@ def to_items(message: Mapping[str, Any]) -> list[Item]:
         return [{"role": message.get("role"), "content": _as_input(message.get("content"))}]
     calls = tool_calls.calls_of(message)
     return [
-        *([{"role": "assistant", "content": said}] if said else []),
+        *([_words(said)] if said else []),
         *({"type": "function_call", "call_id": one.id, "name": one.name, "arguments": one.arguments} for one in calls),
     ]
+
+
+def _words(said: str) -> Item:
+    """What an assistant said; llama.cpp takes it in no shorter form."""
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said}]}
 
 
 def _role(item: Mapping[str, Any]) -> str:
