@@ -77,7 +77,6 @@ def chat(
     name = named if session is None else session
     chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
     chosen |= {"wire": wire, "effort": effort, "without_tools": without_tools}
-    chosen |= {"wire": wire, "effort": effort, "without_tools": without_tools}
     talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder), is_new=name is None)
     if budget is not None:
         from sessions_lib.agent import budget as budgets
