@@ -21,8 +21,6 @@ from sessions_lib.store.numbers import MONEY
 
 _CLASSES = ((1, "0–1"), (3, "2–3"), (7, "4–7"), (15, "8–15"), (31, "16–31"), (63, "32–63"))
 _LONGEST = "64+"
-_MEASURES = {"total": "Tokens", "cost": "Cost"}
-_OWN_MEASURES = {"own_total": "Tokens", "own_cost": "Cost"}
 _OFFERED = 200  # sessions to choose from for the growth of one
 
 
@@ -61,10 +59,16 @@ def lengths(rows: pd.DataFrame, mark: str) -> None:
             )
 
 
+def _measures(rows: pd.DataFrame, own: str = "") -> dict[str, str]:
+    """Tokens and cost; cost first where any is known."""
+    names = {f"{own}cost": "Cost", f"{own}total": "Tokens"}
+    return names if bool((rows[f"{own}cost"].fillna(0) > 0).any()) else dict(reversed(names.items()))
+
+
 def expensive_sessions(rows: pd.DataFrame, mark: str) -> None:
     """The sessions in which most was spent."""
     meaning = "Of all messages written in each, not of those it copied."
-    place, measure = choosing("Most expensive sessions", meaning, "stats_expensive_measure", _OWN_MEASURES)
+    place, measure = choosing("Most expensive sessions", meaning, "stats_expensive_measure", _measures(rows, "own_"))
     with place:
         columns = ["title", "id", "turns", "own_total", "total", *(f"own_{name}" for name in MONEY), "last_active"]
         ranked("expensive-sessions", rows, "title", measure, columns, _session_picked, mark, "id")
@@ -73,9 +77,9 @@ def expensive_sessions(rows: pd.DataFrame, mark: str) -> None:
 def expensive_families(asked: Query, mark: str) -> None:
     """The families in which most was spent."""
     meaning = "A session with all its forks, each message once."
-    place, measure = choosing("Most expensive families", meaning, "stats_families_measure", _MEASURES)
+    rows = once(stats.families, asked)
+    place, measure = choosing("Most expensive families", meaning, "stats_families_measure", _measures(rows))
     with place:
-        rows = once(stats.families, asked)
         columns = ["title", "root", "sessions", "turns", "total", "sent_again", *MONEY]
         ranked("expensive-families", rows, "title", measure, columns, _session_picked, mark, "root")
 

@@ -68,7 +68,7 @@ def test_the_table_shows_lineage_tokens_and_tags_without_raw_names(app):
     assert cells(page, 2, 4) == ["Harbour notes", "Lighthouse plan", "└ Lighthouse, taller", "<b>t</b>"]
     heads = page.locator('[data-testid="stDataFrame"] [role="columnheader"]').all_text_contents()
     assert [head for head in heads if head.strip()] == [
-        "Title", "Tags", "Turns", "Own tokens", "Inherited", "Model", "Last message",
+        "Title", "Tags", "Turns", "Own tokens", "Inherited", "Own cost", "Model", "Last message",
     ]  # fmt: skip
     assert "None" not in page.locator('[data-testid="stDataFrame"]').text_content()
 
