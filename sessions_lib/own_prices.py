@@ -71,9 +71,16 @@ _NONE = Own()
 def place() -> Path:
     """The file of a person's own prices, there or not."""
     if named := os.environ.get("FORKBOOK_PRICES"):
-        return Path(named).expanduser()
-    settings = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(settings).expanduser() / "forkbook" / "prices.toml"
+        return expanded(named)
+    return expanded(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "forkbook" / "prices.toml"
+
+
+def expanded(path: str) -> Path:
+    """``path`` with the home folder for its ``~``; as it is where that is nobody's."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def current() -> Own:

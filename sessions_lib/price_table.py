@@ -30,6 +30,7 @@ DEMO = ("demo", "sample-")  # the offline village, and the models of the demo's 
 STEPS = (32_000, 100_000, 128_000, 199_999, 200_000, 256_000, 272_000, 512_000, 524_288)
 _NO_SPLIT = -1  # only the total of the call is known
 _SIZED = re.compile(r":(?:[\w.]*[-_])?e?\d+(?:\.\d+)?[bm](?:\b|[-_])", re.IGNORECASE)  # what Ollama calls its own
+_FREE = ":free"
 _BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)\.")
 # What routers call a provider; others go by the id they have in ``genai-prices``.
 _ROUTED = {
@@ -120,13 +121,11 @@ class Units:
         self._model: ModelInfo | None = None
         self._provider: Provider | None = None
         self._made: dict[int, Unit | None] = {}
-        if rate.step == _NO_SPLIT:
-            return
-        if own is not None:
+        if own is not None and rate.step != _NO_SPLIT:
             self._fixed = Unit(*own.units, matched=f"{own.name} of your {own_prices.current().name}")
         elif rate.model == DEMO[0] or rate.model.startswith(DEMO[1]) or _is_loopback(rate.host):
             self._fixed = "unmetered"
-        else:
+        elif rate.step != _NO_SPLIT:
             self._provider, self._model = _find(rate.model, rate.host) or (None, None)
             if self._model is None and _is_near(rate.host):
                 self._fixed = "unmetered"
@@ -202,6 +201,8 @@ def _find(model: str, host: str) -> tuple[Provider, ModelInfo] | None:
         return next((hit for name in names if (hit := found(name, url=host))), None)
     if _SIZED.search(model):
         return None
+    if model.endswith(_FREE):  # what OpenRouter gives away is not sold by this name anywhere else
+        return next((hit for name in names if (hit := found(name, id="openrouter"))), None)
     ids = {provider.id for provider in snapshot.providers}
     for place, name in enumerate(names):
         before = _ROUTED.get(router := model.split("/")[place - 1], router) if place else ""

@@ -154,16 +154,15 @@ def reported(
     said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: int | None = None
 ) -> Reported | None:
     """What was reported of the messages from ``start`` up to ``end``; ``None`` where nothing was."""
+    told = {at: cost for at in range(len(said))[start:end] if (cost := _reported_cost(said[at])) is not None}
+    if not told:
+        return None
     settings, moments = settings_of(meta), effective_times(said)
-    told, parts = list[float](), list[Spent]()
-    for number in range(len(said))[start:end]:
-        if (amount := _reported_cost(said[number])) is not None:
-            told.append(amount)
-            host = host_of(said[number], settings)
-            parts.append(spent((call, moments[number], host) for call in model_calls.of(said[number])))
-    computed = add(parts)
-    is_whole = not computed.unpriced and all(part.cost is not None for part in parts)
-    return Reported(math.fsum(told), computed.cost if is_whole else None) if told else None
+    parts = [
+        spent((call, moments[at], host_of(said[at], settings)) for call in model_calls.of(said[at])) for at in told
+    ]
+    is_whole = all(part.cost is not None and not part.unpriced for part in parts)
+    return Reported(math.fsum(told.values()), add(parts).cost if is_whole else None)
 
 
 def _reported_cost(message: Message) -> float | None:

@@ -186,13 +186,15 @@ HEAVY = {"genai_prices", "streamlit", "pandas", "numpy", "openai", "httpx2", "ma
 
 
 def test_listing_waits_for_no_heavy_package(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"role":"user","content":"q"}\n')
-    program = "import sys; sys.argv = ['forkbook', 'list']; from sessions_lib.cli import main; main()"
+    answer = '{"role":"assistant","model":"gpt-5","usage":{"prompt_tokens":9,"completion_tokens":9},"content":"a"}'
+    (tmp_path / "a.jsonl").write_text('{"role":"user","content":"q"}\n' + answer + "\n")
+    program = "import sys; sys.argv = ['forkbook', 'list'{}]; from sessions_lib.cli import main; main()"
 
-    loaded = loaded_by(program, tmp_path)
+    loaded = loaded_by(program.format(""), tmp_path)
 
     assert "sessions_lib" in loaded
     assert loaded & HEAVY == set()
+    assert "genai_prices" in loaded_by(program.format(", '--cost'"), tmp_path)
 
 
 def test_a_session_waits_for_no_heavy_package(tmp_path: Path) -> None:

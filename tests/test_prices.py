@@ -133,6 +133,14 @@ def test_a_table_typed_in_by_hand(usage: Any, model: str, when: datetime, dollar
         (chat(9, 9), "", None, "unpriced", "unknown model"),
         (chat(9, 9), "llama3.1", "https://api.openai.com/v1", "unpriced", "llama3.1"),
         (chat(9, 9), "deepseek-r1:14b", None, "unpriced", "deepseek-r1:14b"),  # a small copy, not what DeepSeek sells
+        (
+            chat(9, 9),
+            "deepseek/deepseek-r1:free",
+            None,
+            "unpriced",
+            "deepseek/deepseek-r1:free",
+        ),  # not what DeepSeek sells
+        ({"total_tokens": 18}, "gpt-5", "http://localhost:1/v1", "unmetered", "gpt-5"),
         ({"total_tokens": 18}, "gpt-5", None, "unpriced", "gpt-5"),  # nobody knows what was sent and what was made
         (None, "gpt-5", None, "unpriced", "gpt-5"),
         ({}, "gpt-5", None, "unpriced", "gpt-5"),
@@ -262,6 +270,13 @@ def test_a_named_file_that_is_not_there_is_told_and_the_usual_one_need_not_be(ow
 
     assert f"{own} cannot be read" in missing
     assert own_prices.current() == own_prices.Own()
+
+
+@pytest.mark.parametrize("named", ["~nobody-of-this-name/prices.toml", "\x01", "/"])
+def test_a_path_that_leads_nowhere_is_told(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
+    monkeypatch.setenv("FORKBOOK_PRICES", named)
+
+    assert "cannot be read" in own_prices.current().fault
 
 
 def test_sums_do_not_depend_on_their_order() -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from sessions_lib import own_prices, text
 from sessions_lib.errors import BudgetReached
@@ -76,5 +75,6 @@ def _limit(value: object) -> float | None:
 
 
 def _is_place(where: str, store: SessionStore) -> bool:
-    named = where if is_address(where) else os.path.realpath(Path(where).expanduser())
-    return named in (store.name, store.where)
+    if is_address(where):
+        return where in (store.name, store.where)
+    return "\0" not in where and os.path.realpath(own_prices.expanded(where)) == store.name

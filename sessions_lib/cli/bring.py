@@ -169,6 +169,7 @@ def _print_total(done: list[Progress], dry_run: bool) -> None:
 
 
 def _print_tokens(done: list[Progress]) -> None:
+    from sessions_lib import prices
     from sessions_lib.importers.claude import usage as claude_usage
     from sessions_lib.messages import usage
 
@@ -178,7 +179,8 @@ def _print_tokens(done: list[Progress]) -> None:
     if tokens.reported:
         answers = printing.count(tokens.reported, "answer")
         spent = f"{printing.number(tokens.input)} in, {printing.number(tokens.output)} out"
-        printing.talk(f"Claude Code reports {printing.number(tokens.total)} tokens in {answers}: {spent}.")
+        cost = f", {prices.said(prices.of(answered, {}), tokens)}"
+        printing.talk(f"Claude Code reports {printing.number(tokens.total)} tokens in {answers}: {spent}{cost}.")
         models = claude_usage.by_model(answered)
         if len(models) > 1:
             listed = ", ".join(

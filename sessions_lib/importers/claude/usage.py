@@ -32,6 +32,7 @@ class _Record(msgspec.Struct, gc=False):
     uuid: Any = None
     isApiErrorMessage: Any = None  # as the files spell it
     advisorModel: Any = None
+    timestamp: Any = None
     message: _Told | None = None
 
 
@@ -41,10 +42,12 @@ class _Answer:
 
     model: str = ""
     advisor: str = ""
+    timestamp: Any = None
     reported: dict[str, Any] | None = None
 
     def message(self) -> Message:
-        return {"role": "assistant", "model": self.model, "usage": chat_usage(self.reported, self.advisor)}
+        spent = chat_usage(self.reported, self.advisor)
+        return {"role": "assistant", "model": self.model, "usage": spent, "timestamp": self.timestamp}
 
 
 _decoder = msgspec.json.Decoder(_Record)
@@ -62,7 +65,7 @@ def by_model(answered: Iterable[Message]) -> dict[str, usage.Usage]:
 
 
 def answers(paths: Iterable[Path]) -> list[Message]:
-    """The answers in the JSONL files ``paths``, each once: their models and usage alone."""
+    """The answers in the JSONL files ``paths``, each once: their models, times and usage alone."""
     found: dict[str, _Answer] = {}
     with encoding.without_gc():
         for path in paths:
@@ -83,6 +86,7 @@ def _take(found: dict[str, _Answer], record: _Record) -> None:
     if answer is None:
         answer = found[key] = _Answer()
     answer.model = word(told.model) or answer.model
+    answer.timestamp = answer.timestamp or record.timestamp
     answer.advisor = word(record.advisorModel) or answer.advisor
     if isinstance(told.usage, dict) and told.usage != answer.reported:
         answer.reported = usage.fuller(answer.reported, told.usage)
@@ -112,5 +116,5 @@ def _one_by_one(block: bytes) -> Iterator[_Record]:
         told = record.get("message") if isinstance(record, dict) else None
         if isinstance(record, dict) and isinstance(told, dict):
             kept = _Told(told.get("id"), told.get("model"), told.get("usage"))
-            told_apart = (record.get("isApiErrorMessage"), record.get("advisorModel"))
+            told_apart = (record.get("isApiErrorMessage"), record.get("advisorModel"), record.get("timestamp"))
             yield _Record(record.get("type"), record.get("uuid"), *told_apart, kept)

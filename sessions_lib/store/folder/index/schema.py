@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 25
+VERSION = 26
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
