@@ -106,6 +106,13 @@ def no_own_prices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ),
         # 1,000 × 3 + 500 × 15 of its own; 2,000 × 5 + 100 × 25 of the advisor
         pytest.param(chat_usage(ADVISED), "claude-sonnet-4-5", NOVEMBER, 0.023, id="an advisor at its own price"),
+        pytest.param(
+            chat_usage({**ADVISED, "server_tool_use": {"web_search_requests": 3}}),
+            "claude-sonnet-4-5",
+            NOVEMBER,
+            0.053,
+            id="the searches beside an advisor once",
+        ),
         pytest.param(chat(1_000_000, 0), "openrouter/anthropic/claude-sonnet-5", NOVEMBER, 2.0, id="a router's name"),
         pytest.param(chat(1_000_000, 0), "anthropic/claude-sonnet-5", NOVEMBER, 2.0, id="a provider's name before it"),
         pytest.param(chat(0, 0), "gpt-5", NOVEMBER, 0.0, id="nothing, and known"),

@@ -214,7 +214,8 @@ def _calls(reported: dict[str, Any], advisor: str) -> list[Any]:
         if one.get("type", "message") != "message":
             calls.append({"model": advisor if one.get("type") == "advisor_message" else "", **one})
         elif is_split:
-            calls.append({**{key: reported.get(key) for key in ("service_tier", "speed")}, **one, "model": ""})
+            whole = ("service_tier", "speed", *(() if calls else ("server_tool_use",)))
+            calls.append({**{key: reported.get(key) for key in whole}, **one, "model": ""})
     return calls
 
 

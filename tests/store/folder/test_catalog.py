@@ -762,3 +762,27 @@ def test_where_a_fork_left_its_parent_is_said_in_turns_however_the_session_grew(
         "inside turn 3",
         "inside turn 3",
     ]
+
+
+def test_other_settings_price_again_only_the_answers_that_do_not_say_where_they_came_from(tmp_path: Path) -> None:
+    told = {
+        "role": "assistant",
+        "content": "a",
+        "model": "gpt-5",
+        "usage": {"prompt_tokens": 8_000, "completion_tokens": 0},
+    }
+    write(tmp_path / "a.jsonl", told)
+    write(tmp_path / "b.jsonl", {**told, "base_url": "https://api.openai.com/v1"})
+    kept = Catalog(tmp_path)
+    kept.index()
+    costs = [kept.costs(["a", "b"])]
+
+    for name in "ab":
+        write(tmp_path / f"{name}.meta.json", {"base_url": "http://localhost:1/v1", "model": "gpt-5"})
+    costs.append(kept.costs(["a", "b"]))
+
+    assert [{name: own.cost for name, (own, _) in found.items()} for found in costs] == [
+        {"a": 0.01, "b": 0.01},
+        {"a": None, "b": 0.01},
+    ]
+    assert kept.ask(lambda db: db.execute("SELECT indexed FROM sessions ORDER BY id").fetchall()) == [(0,), (1,)]

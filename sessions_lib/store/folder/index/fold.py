@@ -152,6 +152,8 @@ class Fold:
         what its price depends on.
         """
         reported = head.usage
+        if not head.base_url:
+            self.row.uses_settings = 1
         host = prices.host_of({"base_url": head.base_url, "model": model}, self.settings)
         calls = model_calls.of({"role": head.role, "model": model, "usage": reported})
         if type(reported) is not dict or usage.MODEL_CALLS not in reported:

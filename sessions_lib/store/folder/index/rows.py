@@ -77,7 +77,8 @@ class Row:
     models: str = "[]"
     tools: str = "[]"
     verdict: str = ""
-    settings: str = ""  # the address and the model that the metadata names: what the prices of its answers depend on
+    settings: str = ""  # the address and the model that the metadata names
+    uses_settings: int = 0  # 1 if an answer does not say where it came from: its price depends on ``settings``
     input: int | None = None
     cached: int | None = None
     output: int | None = None
@@ -200,7 +201,9 @@ def _next_session(db: sqlite3.Connection) -> int:
 def _continues(folder: Path, row: Row, said: Stamp | None, found: records.Metadata) -> bool:
     """True if the rows so far are still right and only something behind them may be new."""
     before, _ = row.stamps()
-    if min(found.inherited, row.messages) != row.inherited or row.settings != _settings(found) or row.fault:
+    if min(found.inherited, row.messages) != row.inherited or row.fault:
+        return False
+    if row.uses_settings and row.settings != _settings(found):
         return False
     if said == before:
         return True

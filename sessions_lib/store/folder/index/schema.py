@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAME = ".catalog.sqlite"
-VERSION = 26
+VERSION = 27
 WAIT_MS = 5_000  # for another process's batch, which takes well under a second
 
 SCHEMA = """
@@ -30,7 +30,7 @@ CREATE TABLE sessions(
   meta TEXT NOT NULL, title TEXT NOT NULL, title_text TEXT NOT NULL, tags TEXT NOT NULL,
   created INTEGER, last_active INTEGER, newest INTEGER, parent TEXT, inherited INTEGER NOT NULL, place TEXT NOT NULL,
   messages INTEGER NOT NULL, turns INTEGER NOT NULL, models TEXT NOT NULL, tools TEXT NOT NULL, verdict TEXT NOT NULL,
-  settings TEXT NOT NULL,
+  settings TEXT NOT NULL, uses_settings INTEGER NOT NULL,
   input INTEGER, cached INTEGER, output INTEGER, reasoning INTEGER, total INTEGER,
   reported INTEGER NOT NULL, answers INTEGER NOT NULL,
   own_input INTEGER, own_cached INTEGER, own_output INTEGER, own_reasoning INTEGER, own_total INTEGER,
