@@ -6,6 +6,7 @@ limit of any honest listing: ``scandir`` and ``stat`` of every file.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -250,10 +251,29 @@ def adding_up(kept: Catalog) -> Iterator[Row]:
 
     figures = found["figures"]
     yield Row("14 figures of the Stats page / half a second", figures.wall / 0.5, 1, milliseconds(figures))
+    yield priced(kept)
     yield row("14 tag counts", 0.1, found["tags"])
     yield row("14 by tag", 0.5, found["by tag"])
     yield row("14 by day", 0.5, found["by day"])
     yield row("15 frame of all sessions", 3, found["frame"])
+
+
+def priced(kept: Catalog) -> Row:
+    """The figures with the money of all messages right after a person's own prices changed: all is priced anew."""
+    own, before = setting.home / "prices.toml", os.environ.get("FORKBOOK_PRICES")
+    os.environ["FORKBOOK_PRICES"] = str(own)
+    prices = itertools.count(1)
+
+    def change() -> None:
+        own.write_text(f'[model."llama3.1"]\ninput = {next(prices)}\noutput = 1\n')
+
+    change()
+    try:
+        found = race({"figures": lambda: stats.figures(kept, Query())}, setting.rounds, change)["figures"]
+    finally:
+        os.environ["FORKBOOK_PRICES"] = before or ""
+        own.unlink()
+    return Row("14 money of all messages, priced anew / 0.2 s", found.wall / 0.2, 1, milliseconds(found))
 
 
 def unindexed(truth: tuple[list[records.SessionInfo], list[list[Hit]]]) -> Iterator[Row]:
