@@ -18,12 +18,14 @@ from pages.shared import browser, folder, providers
 from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text as wording
-from sessions_lib.agent import budget, runs
+from sessions_lib.agent import approval, budget, runs
+from sessions_lib.agent.approval import Decision
 from sessions_lib.agent.runs import Run
 from sessions_lib.errors import SessionError, SessionLocked
 from sessions_lib.messages import tool_calls, turn_count
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.request import SEND_EVERYTHING, summed_up
+from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
@@ -179,6 +181,9 @@ def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
     """Below the last turn: why the last run failed, or that something waits for an answer, and the button to go on."""
     if is_live:
         return
+    if calls := approval.waiting(session):
+        _draw_question(session, calls[0])
+        return
     ended = run.snapshot() if run is not None else None
     waiting = waits_for(session.messages)
     is_last_word = ended is not None and ended.stored == len(session.messages)
@@ -212,6 +217,45 @@ def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
             on_click=answer,
             args=(session.id,),
         )
+
+
+def _draw_question(session: Session, call: Call) -> None:
+    """A call that waits for a yes: what it would do, and what can be said of it. Nothing runs before a click."""
+    key = f"chat-approve-{session.id}"
+    with st.container(border=True, key=key.replace(".", "_")):
+        st.markdown(f":material/bolt: **{safe_label(tool_calls.label(call, 200))}?**")
+        st.caption(
+            "It changes something outside of this conversation, and waits for you: also if you close this window."
+        )
+        reason = st.text_input(
+            "Why not", key=f"{key}-why", placeholder="Why not (the model reads it)", label_visibility="collapsed"
+        )
+        with st.container(horizontal=True):
+            for label, icon, decision in (
+                ("Allow once", "check", Decision(is_allowed=True)),
+                ("Always in this session", "done_all", Decision(is_allowed=True, always=True)),
+                ("Deny", "block", Decision(is_allowed=False, reason=reason)),
+            ):
+                st.button(
+                    label,
+                    key=f"{key}-{icon}",
+                    icon=f":material/{icon}:",
+                    type="primary" if icon == "check" else "secondary",
+                    on_click=_decide,
+                    args=(session.id, call.id, decision),
+                )
+
+
+def _decide(session_id: str, call_id: str, decision: Decision) -> None:
+    """Go on with what was decided; whoever decides second, in another window, is told."""
+    chat_state.dismiss()
+    try:
+        session = folder.manager().open(session_id)
+        if call_id not in [call.id for call in approval.waiting(session)]:
+            raise SessionError("That was decided already, in another window.")
+        runs.start(session_id, None, providers.run_settings(session.meta, decisions={call_id: decision}))
+    except SessionError as error:
+        chat_state.refused(error)
 
 
 def waits_for(stored: Sequence[Message]) -> str:

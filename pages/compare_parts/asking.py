@@ -101,7 +101,7 @@ def send(shown: Sequence[str], prompt: str) -> None:
     """Start a run in each of ``shown``; what could not start is told in its column, the others go on."""
     st.query_params.update(links.to_compare(*shown))  # what was asked stays what is shown
     manager = folder.manager()
-    tell(experiments.ask(shown, prompt, lambda one: providers.run_settings(manager.open(one).meta)))
+    tell(experiments.ask(shown, prompt, lambda one: providers.run_settings(manager.open(one).meta, asks=False)))
 
 
 def tell(asked: Sequence[experiments.Asked]) -> None:

@@ -80,7 +80,12 @@ def _go(session_id: str, index: int, prompt: str, variants: list[Variant]) -> No
     manager = folder.manager()
     try:
         asked = experiments.try_in_parallel(
-            manager, session_id, index, prompt, variants, lambda one: providers.run_settings(manager.open(one).meta)
+            manager,
+            session_id,
+            index,
+            prompt,
+            variants,
+            lambda one: providers.run_settings(manager.open(one).meta, asks=False),
         )
     except SessionError as error:
         st.error(safe_label(str(error)), icon=":material/error:")

@@ -21,6 +21,7 @@ from pages.shared import visitor
 from pages.shared.folder import store
 from sessions_lib import text
 from sessions_lib.agent import demo_world, providers, tools
+from sessions_lib.agent.approval import Decision
 from sessions_lib.agent.providers import Endpoint
 from sessions_lib.agent.runs import Settings
 from sessions_lib.agent.tools import Tool
@@ -52,11 +53,19 @@ def endpoint(settings: Mapping[str, Any]) -> Endpoint:
     return replace(where, api_key=key) if key else where
 
 
-def run_settings(meta: Mapping[str, Any], *, over_budget: bool = False, without_tools: bool = False) -> Settings:
+def run_settings(
+    meta: Mapping[str, Any],
+    *,
+    over_budget: bool = False,
+    without_tools: bool = False,
+    asks: bool = True,
+    decisions: Mapping[str, Decision] | None = None,
+) -> Settings:
     """How a run of a session with this metadata answers, for this visitor. ``SessionError`` for a bad address.
 
     ``over_budget``: the visitor agreed to go on where a budget is spent; ``without_tools``: to ask a model that takes
-    none all the same.
+    none all the same; ``decisions``: of calls that waited for a yes. ``asks=False``: the visitor was told what tools
+    may do, and agreed.
     """
     settings = told(meta)
     where = endpoint(settings)
@@ -73,6 +82,8 @@ def run_settings(meta: Mapping[str, Any], *, over_budget: bool = False, without_
         wire=_text(settings.get("wire")),
         effort=_text(settings.get("effort")),
         without_tools=without_tools,
+        asks_later=asks,
+        decisions=decisions or {},
     )
 
 
@@ -122,8 +133,12 @@ def models_of(where: Endpoint) -> tuple[list[str], str]:
 
 
 def offered() -> list[Tool]:
-    """The tools there are to switch on: the village’s, and those of the file that was named at the start."""
-    return [*demo_world.TOOLS, *own_tools()[0]]
+    """The tools there are to switch on: the village’s, and those of the file that was named at the start.
+
+    Of two with one name, that of the file.
+    """
+    own = own_tools()[0]
+    return [*(tool for tool in demo_world.TOOLS if tool.name not in {one.name for one in own}), *own]
 
 
 def own_tools() -> tuple[list[Tool], str]:

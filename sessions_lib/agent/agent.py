@@ -17,17 +17,19 @@ Does not know pages or threads but for ``stop`` (see ``stream``), and never stor
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import messages, names, text
-from sessions_lib.agent import budget, cancellation, demo_world, providers, tools
+from sessions_lib.agent import approval, budget, cancellation, demo_world, providers, tools
 from sessions_lib.agent.answerer import Answerer
+from sessions_lib.agent.approval import Approve, Decision
 from sessions_lib.agent.cancellation import Stop, Stopped
 from sessions_lib.agent.events import (
+    ApprovalAsked,
     Event,
     Finished,
     MessageStored,
@@ -92,6 +94,9 @@ class Agent:
         wire: str | None = None,
         effort: str | None = None,
         without_tools: bool = False,
+        approve: Approve | None = None,
+        asks_later: bool = False,
+        decisions: Mapping[str, Decision] | None = None,
         save_dir: str | Path | None = None,
         auto_save: bool | None = None,
         max_steps: int = 10,
@@ -105,7 +110,8 @@ class Agent:
         is ``chat`` or ``responses``, ``effort`` how long a reasoning model should think. ``client`` is used as it is.
         Without ``tools`` a real endpoint is offered none, the offline demo its own. ``without_tools`` is the yes to ask
         a model that refused them (``ToolsRefused``) without, ``over_budget`` the one to go on where a budget is spent
-        (see ``budget``). Calls no model.
+        (see ``budget``). ``approve`` is asked before a tool that changes the world runs (see ``approval``); without it
+        tools run, or with ``asks_later`` the run ends there until ``decisions`` (by call id) are given. Calls no model.
         """
         if session is not None and session_id is not None:
             raise SessionError("Give an agent a session or a session_id, not both.")
@@ -114,6 +120,8 @@ class Agent:
         self.name, self.max_steps, self.over_budget = name, max_steps, over_budget
         self._given_tools = None if tools is None else as_tools(tools)
         self._is_without_tools = without_tools
+        self._approve, self._asks_later = approve, asks_later
+        self._decisions = dict(decisions or {})
         self._changes: list[str] = []  # what was changed in the request that is being answered
         self._who = Answerer(model, base_url, api_key, client, system, temperature, wire, effort)
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
@@ -176,16 +184,25 @@ class Agent:
             budget.check(self.session, is_agreed=self.over_budget)
             if not self.session.messages:
                 self._who.begin(self.session)
-            missing = tool_calls.settle(self.session.messages)
-            if prompt is None and not missing and not messages.awaits_answer(self.session.messages):
+            waiting = approval.waiting(self.session)
+            missing = [] if waiting and prompt is None else self._missing(waiting)
+            if prompt is None and not (missing or waiting) and not messages.awaits_answer(self.session.messages):
                 raise SessionError(
                     f"Session {self.session.id!r} has no prompt waiting for an answer. Send a new prompt."
                 )
             self.session.extend([*missing, *([{"role": "user", "content": prompt}] if prompt is not None else [])])
+            if waiting and prompt is not None:
+                approval.wait(self.session, ())
         except BaseException:
             hold.release()
             raise
         return hold
+
+    def _missing(self, waiting: Sequence[Call]) -> list[Message]:
+        """The results that are missing: those of ``waiting`` were not run, of others nobody knows."""
+        found = tool_calls.settle(self.session.messages)
+        by_id = {call.id: tools.result(call, approval.WENT_ON, effect=False) for call in waiting}
+        return [by_id.get(str(message.get("tool_call_id")), message) for message in found]
 
     def stream(self, prompt: str | None, *, hold: Hold | None = None, stop: Stop | None = None) -> Events:
         """Answer ``prompt`` (``None``: the one stored last) and yield what happens, each event after it is stored.
@@ -206,6 +223,14 @@ class Agent:
         message: Message | None = None
         if long := sum(left_out_of(stored) > 0 for stored in self.session.messages if stored.get("role") == "tool"):
             yield Notice(f"{text.count(long, 'long result')} of tools: {_SHORT}.")
+        if waiting := approval.waiting(self.session):
+            try:
+                yield from self._run_tools(waiting, stop)
+            except Stopped:
+                yield _finished(None, interrupted=True)
+                return
+            if approval.waiting(self.session):
+                return
         for step in range(self.max_steps):
             warnings = budget.check(self.session, is_agreed=self.over_budget)
             yield from (Notice(f"{warning}.") for warning in warnings if step == 0)
@@ -216,6 +241,8 @@ class Agent:
                     yield _finished(message, interrupted=False)
                     return
                 yield from self._run_tools(made, stop)
+                if approval.waiting(self.session):
+                    return
             except Stopped as stopped:
                 yield from () if stopped.message is None else (MessageStored(stopped.message),)
                 yield _finished(stopped.message or message, interrupted=True)
@@ -338,6 +365,19 @@ class Agent:
                 if stop.is_set:
                     raise Stopped
                 called = waiting[0]
+                if (decision := self._decision(called)) is None:
+                    approval.wait(self.session, waiting)
+                    yield ApprovalAsked(called)
+                    return
+                if not decision.is_allowed:
+                    waiting.pop(0)
+                    yield ToolCallStarted(called)
+                    stored = self.session.append(tools.result(called, approval.denied(decision), effect=False))
+                    yield MessageStored(stored)
+                    yield ToolFinished(called, stored)
+                    continue
+                if approval.waiting(self.session):  # from here on it may have run
+                    approval.wait(self.session, waiting[1:])
                 yield ToolCallStarted(called)
                 history = list(self.session.messages)
                 is_running = True
@@ -349,10 +389,24 @@ class Agent:
                 yield ToolFinished(called, stored)
                 if left_out_of(stored):
                     yield Notice(f"The result of {called.name} is long: {_SHORT}.")
+            approval.wait(self.session, ())
         except (Stopped, GeneratorExit, KeyboardInterrupt):
             if waiting:  # else the interrupt came while the last result was stored
                 self.session.extend(tools.of_stopped(waiting, is_running=is_running))
             raise
+
+    def _decision(self, called: Call) -> Decision | None:
+        """Whether a call may run; ``None`` if a person is to be asked, and cannot be now."""
+        tool = next((tool for tool in self.tools if tool.name == called.name), None)
+        is_asked = self._asks_later or self._approve is not None
+        if tool is None or not is_asked or self.endpoint.is_demo or not approval.must_ask(self.session, tool):
+            return Decision(is_allowed=True)
+        decision = self._decisions.pop(called.id, None)
+        if decision is None and self._approve is not None:
+            decision = approval.decided(self._approve(called, tool))
+        if decision is not None and decision.is_allowed and decision.always:
+            approval.allow_always(self.session, tool)
+        return decision
 
     # ------------------------------------------------------------ forks
 

@@ -63,6 +63,13 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalAsked:
+    """A call waits for a person's yes, on disk; the run ends here, and goes on with what is decided."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The server asked to wait ``seconds`` before the request is sent again; ``text`` says so. A stop ends the wait."""
 
@@ -91,6 +98,7 @@ Event = (
     | UsageReported
     | ToolCallStarted
     | ToolFinished
+    | ApprovalAsked
     | Notice
     | Waiting
     | Finished

@@ -22,14 +22,16 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sessions_lib import times
 from sessions_lib.agent.agent import Agent
+from sessions_lib.agent.approval import Decision
 from sessions_lib.agent.cancellation import Stop
 from sessions_lib.agent.events import (
+    ApprovalAsked,
     Event,
     Finished,
     MessageStored,
@@ -51,7 +53,7 @@ KEPT = 50  # finished runs a process remembers
 UPDATES_PER_S = 12
 _IDLE_S = 1.0  # a watcher is woken this often even when nothing happens, so that it can notice it is not wanted
 
-State = Literal["running", "done", "stopped", "failed"]
+State = Literal["running", "done", "stopped", "failed", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class Settings:
     wire: str | None = None
     effort: str | None = None
     without_tools: bool = False  # a person said yes to that
+    asks_later: bool = False  # a tool that changes the world waits for a person's yes
+    decisions: Mapping[str, Decision] = field(default_factory=dict)  # what a person said, by the call's id
 
     def agent(self, session_id: str) -> Agent:
         """An agent with these settings on an existing session; ``SessionNotFound`` if there is none."""
@@ -86,6 +90,8 @@ class Settings:
             wire=self.wire,
             effort=self.effort,
             without_tools=self.without_tools,
+            asks_later=self.asks_later,
+            decisions=self.decisions,
         )
 
 
@@ -151,7 +157,7 @@ class Run:
 
     @property
     def state(self) -> State:
-        """``running``, ``done``, ``stopped`` (by a person) or ``failed`` (see ``error``)."""
+        """``running``, ``done``, ``stopped`` (by a person), ``failed`` (see ``error``) or ``waiting`` (for a yes)."""
         return self._state
 
     @property
@@ -229,6 +235,8 @@ class Run:
                     self._see(event, agent)
                     self._version += 1
                     self._changed.notify_all()
+                if isinstance(event, ApprovalAsked):
+                    ended = ("waiting", None)
                 if isinstance(event, Finished):
                     ended = ("stopped" if event.interrupted else "done", None)
         except SessionError as error:

@@ -23,8 +23,11 @@ from sessions_lib.errors import BudgetReached, SessionError, SessionLocked
 
 if TYPE_CHECKING:
     from sessions_lib.agent.agent import Agent
+    from sessions_lib.agent.approval import Decision
     from sessions_lib.agent.cancellation import Stop
     from sessions_lib.agent.events import Event, Finished
+    from sessions_lib.agent.tools import Tool
+    from sessions_lib.messages.tool_calls import Call
     from sessions_lib.prices import Spent
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.store import Hold
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--effort", metavar="LEVEL", help="How long a reasoning model thinks: none, low, high, …")
 @click.option("--tools", "tools", metavar="FILE", help="Offer the @tool functions of this Python file.")
+@click.option("--allow-tools", is_flag=True, help="Do not ask before a tool changes something; a script is not asked.")
 @click.option("--without-tools", is_flag=True, help="Ask a model that takes no tools without them.")
 @options.folder
 def chat(
@@ -60,6 +64,7 @@ def chat(
     wire: str | None,
     effort: str | None,
     tools: str | None,
+    allow_tools: bool,
     without_tools: bool,
     folder: str | None,
 ) -> None:
@@ -77,7 +82,12 @@ def chat(
     name = named if session is None else session
     chosen = {"model": model, "base_url": base_url, "system": system, "temperature": temperature}
     chosen |= {"wire": wire, "effort": effort, "without_tools": without_tools}
-    talk = _Talk(_agent(folder, name, tools, **chosen), options.manager(folder), is_new=name is None)
+    asks = sys.stdin.isatty() and not allow_tools  # a script that names a file of tools has agreed to them
+    talk = _Talk(
+        _agent(folder, name, tools, approve=_allow if asks else None, **chosen),
+        options.manager(folder),
+        is_new=name is None,
+    )
     if budget is not None:
         from sessions_lib.agent import budget as budgets
 
@@ -98,6 +108,20 @@ def _agent(folder: str | None, name: str | None, tools: str | None, **chosen: An
     session = Session() if name is None else options.opened(folder, name)
     offered = from_file(options.path(tools)) if tools else None
     return Agent(session=session, tools=offered, **chosen)
+
+
+def _allow(call: Call, tool: Tool) -> Decision:
+    """Ask the person whether a tool may run."""
+    from sessions_lib.agent.approval import Decision
+    from sessions_lib.messages import tool_calls
+
+    asked = printing.plain(tool_calls.label(call, 200))
+    printing.talk(f"\n{asked}? It changes something outside of this conversation.")
+    said = click.prompt("y yes, a always in this session, n no, or why not", default="n", err=True, show_default=False)
+    word = said.strip().lower()
+    if word in ("y", "yes", "a", "always"):
+        return Decision(is_allowed=True, always=word.startswith("a"))
+    return Decision(is_allowed=False, reason="" if word in ("n", "no") else said.strip())
 
 
 class _Talk:

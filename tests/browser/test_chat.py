@@ -303,6 +303,7 @@ def test_tools_that_changed_nothing_and_tools_that_did_are_one_line_each(noteboo
     model.queue = [ask(("c1", "talk_to", {"npc": "elder"}), ("c2", "buy", {"item": "torch"})), say("Ready.")]
 
     send(page, "Get ready")
+    page.get_by_role("button", name="Allow once").click()
 
     expect(page.get_by_text("Ready.", exact=True)).to_be_visible()
     steps = page.locator("[class*=st-key-turn-steps-] summary")
@@ -310,6 +311,64 @@ def test_tools_that_changed_nothing_and_tools_that_did_are_one_line_each(noteboo
     expect(steps.nth(1)).to_contain_text('buy(item="torch")')
     steps.nth(1).click()
     expect(page.locator("[class*=st-key-turn-steps-]").get_by_text("Arguments").nth(1)).to_be_visible()
+
+
+SHOP = """
+from sessions_lib import tool
+
+@tool
+def buy(item: str) -> str:
+    '''Buy an item.'''
+    open(FILE, "a").write(item + "\\n")
+    return f"You have a {item}."
+"""
+
+
+def test_a_tool_that_changes_the_world_waits_for_a_yes_in_every_window_and_over_a_kill(serve, model, tmp_path):
+    (tmp_path / "shop.py").write_text(SHOP.replace("FILE", repr(str(tmp_path / "sold"))))
+    app = serve(
+        OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k", OPENAI_MODEL="tiny", SESSIONS_TOOLS=str(tmp_path / "shop.py")
+    )
+    write(app.folder / "a.jsonl", LIGHTHOUSES, GULL)
+
+    def switched_on(page):
+        page.locator(".st-key-chat-settings button").click()
+        page.get_by_role("dialog").get_by_text("buy").last.click()
+        app.settle(page)
+        page.get_by_role("dialog").get_by_role("button", name="Save").click()
+        app.settle(page)
+
+    page = app.open("/chat?session=a")
+    switched_on(page)
+    model.queue = [
+        ask(("c1", "buy", {"item": "torch"})),
+        say("Bought."),
+        ask(("c2", "buy", {"item": "rope"})),
+        say("Then not."),
+    ]
+    send(page, "Buy a torch")
+    expect(page.get_by_text('buy(item="torch")?')).to_be_visible()
+    other = app.open("/chat?session=a")
+    expect(other.get_by_text('buy(item="torch")?')).to_be_visible()
+    app.kill()
+    app.start()
+    app.go(page, "/chat?session=a")
+    app.go(other, "/chat?session=a")
+    switched_on(page)  # what a visitor switched on is gone with the server
+    assert not (tmp_path / "sold").exists()
+
+    page.get_by_role("button", name="Allow once").click()
+    expect(page.get_by_text("Bought.", exact=True)).to_be_visible()
+    expect(other.get_by_text("Bought.", exact=True)).to_be_visible()
+    assert (tmp_path / "sold").read_text() == "torch\n"
+
+    send(page, "And a rope")
+    page.get_by_role("textbox", name="Why not").fill("too dear")
+    page.get_by_role("textbox", name="Why not").press("Tab")
+    page.get_by_role("button", name="Deny").click()
+    expect(page.get_by_text("Then not.", exact=True)).to_be_visible()
+    assert (tmp_path / "sold").read_text() == "torch\n"
+    assert model.requests[-1]["messages"][-1]["content"] == "Denied by the person, and not run: too dear"
 
 
 def steps_of(count, failed=()):
