@@ -31,6 +31,7 @@ STEPS = (32_000, 100_000, 128_000, 199_999, 200_000, 256_000, 272_000, 512_000, 
 _NO_SPLIT = -1  # only the total of the call is known
 _SIZED = re.compile(r":(?:[\w.]*[-_])?e?\d+(?:\.\d+)?[bm](?:\b|[-_])", re.IGNORECASE)  # what Ollama calls its own
 _FREE = ":free"
+OF_YOUR = " of your "  # between a person's own price and the name of its file
 _BEDROCK = re.compile(r"(?:[a-z]{2,6}\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)\.")
 # What routers call a provider; others go by the id they have in ``genai-prices``.
 _ROUTED = {
@@ -122,7 +123,7 @@ class Units:
         self._provider: Provider | None = None
         self._made: dict[int, Unit | None] = {}
         if own is not None and rate.step != _NO_SPLIT:
-            self._fixed = Unit(*own.units, matched=f"{own.name} of your {own_prices.current().name}")
+            self._fixed = Unit(*own.units, matched=f"{own.name}{OF_YOUR}{own_prices.current().name}")
         elif rate.model == DEMO[0] or rate.model.startswith(DEMO[1]) or _is_loopback(rate.host):
             self._fixed = "unmetered"
         elif rate.step != _NO_SPLIT:
@@ -228,19 +229,16 @@ def _is_loopback(host: str) -> bool:
 def _is_near(host: str) -> bool:
     """True if ``host`` names a machine of the same network."""
     name, address = _address(host)
-    return name.endswith(_LOCAL_ENDINGS) or bool(address and address.is_private)
+    return name.endswith(_LOCAL_ENDINGS) or bool(address and not address.is_global)
 
 
 def _address(host: str) -> tuple[str, ipaddress.IPv4Address | ipaddress.IPv6Address | None]:
+    """The name in an address, ``""`` for none, and the number that it is, if it is one."""
     try:
-        name = (urlsplit(host).hostname or "").rstrip(".").lower()
+        name = (urlsplit(host if "//" in host else f"//{host}").hostname or "").rstrip(".").lower()
+    except ValueError:
+        return "", None
+    try:
         return name, ipaddress.ip_address(name)
     except ValueError:
-        return (name if (name := _host_name(host)) else ""), None
-
-
-def _host_name(host: str) -> str:
-    try:
-        return (urlsplit(host).hostname or "").rstrip(".").lower()
-    except ValueError:
-        return ""
+        return name, None

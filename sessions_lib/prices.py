@@ -14,6 +14,7 @@ Does not read sessions.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,10 +25,11 @@ from sessions_lib.messages import effective_times, model_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.model_calls import ModelCall
 from sessions_lib.messages.usage import Totals
-from sessions_lib.price_table import PICO, Billed, Rate, step_of, units_of
+from sessions_lib.price_table import OF_YOUR, PICO, Billed, Rate, step_of, units_of
 from sessions_lib.price_table import version as version
 
 _MOST = 10**9  # dollars; a report of more is none
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d\d-\d\d|\d{4}|latest)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,41 @@ def of(said: Sequence[Message], meta: Mapping[str, Any], start: int = 0, end: in
         for number in range(len(said))[start:end]
         for call in model_calls.of(said[number])
     )
+
+
+def borrowed(said: Sequence[Message], meta: Mapping[str, Any]) -> list[str]:
+    """The prices taken for the answers in ``said`` that go by another name than their model, or are of another tier.
+
+    >>> borrowed([{"role": "assistant", "model": "gpt-5.1-codex-max", "usage": {"prompt_tokens": 1}}], {})
+    ['openai gpt-5.1']
+    """
+    settings, moments = settings_of(meta), effective_times(said)
+    taken = [
+        (call.model, _cost_of(call, moment, host_of(message, settings)))
+        for message, moment in zip(said, moments, strict=True)
+        for call in model_calls.of(message)
+    ]
+    priced = [(model, matched) for model, (amount, matched) in taken if amount is not None and amount >= 0]
+    return list(dict.fromkeys(matched for model, matched in priced if not _is_named(matched, model)))
+
+
+def borrowed_by(models: Iterable[str]) -> list[str]:
+    """A sentence without an end for each of ``models`` that has no price of its own name, as far as the name tells."""
+    asked = ({"role": "assistant", "model": model, "usage": {"prompt_tokens": 0}} for model in models)
+    taken = ((message["model"], borrowed([message], {})) for message in asked)
+    return [f"{model} is taken at the price of {text.listed(names)}" for model, names in taken if names]
+
+
+def _is_named(matched: str, model: str) -> bool:
+    """True if the price ``matched`` goes by the name ``model``, but for a date, a router and a dot."""
+    if OF_YOUR in matched or ", no price for" in matched:
+        return OF_YOUR in matched
+    name = matched.partition(" ")[2].partition(",")[0]
+    return _plain(name) == _plain(model)
+
+
+def _plain(name: str) -> str:
+    return _DATED.sub("", name.rpartition("/")[2].lower()).replace(".", "-").removesuffix("-0")
 
 
 @dataclass(frozen=True, slots=True)

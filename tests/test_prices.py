@@ -337,3 +337,33 @@ def test_only_the_answers_that_were_asked_about_count() -> None:
     found = prices.reported([answered(0.28), answered(0.14)], {}, 1)
 
     assert found == prices.Reported(0.14, 0.28)
+
+
+# --- a price by another name ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "names"),
+    [
+        ("gpt-5", "", []),
+        ("claude-sonnet-4-5-20250929", "", []),
+        ("anthropic/claude-sonnet-4.5", "", []),
+        ("claude-opus-4-5@20251101", "", []),
+        ("gpt-5", "flex", []),
+        ("mystery", "", []),
+        ("demo", "", []),
+        ("gpt-5.1-codex-max", "", ["openai gpt-5.1"]),
+        ("claude-opus-4-5-thinking", "", ["anthropic claude-opus-4-5"]),
+        ("claude-sonnet-5", "priority", ["anthropic claude-sonnet-5, no price for priority: the usual one"]),
+    ],
+)
+def test_a_price_of_another_name_is_said(model: str, tier: str, names: list[str]) -> None:
+    said = [{"role": "assistant", "model": model, "usage": chat(9, 9, service_tier=tier)}] * 2
+
+    assert prices.borrowed(said, {}) == names
+
+
+def test_a_persons_own_price_is_none_of_another_name(own: Path) -> None:
+    own.write_text('[model."gpt-*"]\ninput = 1\noutput = 1\n')
+
+    assert prices.borrowed([{"role": "assistant", "model": "gpt-5.1-codex-max", "usage": chat(9, 9)}], {}) == []

@@ -223,6 +223,7 @@ def footer_of(messages: Sequence[Message], meta: Mapping[str, Any]) -> str:
         pieces.append(text.tokens(spent.total, is_partial=spent.is_partial))
     cost = prices.said(prices.of(messages, meta), usage.total(answers))
     pieces += [shown(cost)] if cost != text.UNKNOWN else []
+    pieces += [f"at the price of {safe_label(name, 80)}" for name in prices.borrowed(messages, meta)]
     pieces += reported(prices.reported(messages, meta))
     if (first := times.milliseconds(answers[0].get("first_token_ms"))) is not None:
         pieces.append(f"first token {text.duration(first)}")

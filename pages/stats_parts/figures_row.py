@@ -102,4 +102,5 @@ def what_has_no_price(now: Figures, models: pd.DataFrame) -> str:
         few += [f"{len(lacking) - _NAMED} more models"] if len(lacking) > _NAMED else []
         said += [f"{text.listed(few)} {lack}"] if few else []
     lacking_one = f"Of the tokens, {', '.join(said)}. " if said else ""
-    return f"{lacking_one}Prices: {prices.version()}."
+    borrowed = "".join(f"{safe_label(one, 160)}. " for one in prices.borrowed_by(models["model"])[:_NAMED])
+    return f"{lacking_one}{borrowed}Prices: {prices.version()}."

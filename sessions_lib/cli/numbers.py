@@ -112,6 +112,7 @@ def _print_figures(figures: Figures, models: list[dict[str, Any]]) -> None:
         for column in ("unpriced", "unmetered")
         for one in without_price(models, column)
     ]
+    lacking += [printing.line(one, 160) for one in prices.borrowed_by(row["model"] for row in models)]
     again = figures.money_again
     sent_again = f", {text.money(again.cost)}" if again.cost is not None else ""
     reported = f"{tokens.reported:,} of {tokens.answers:,} answers reported usage"

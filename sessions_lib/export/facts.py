@@ -102,6 +102,7 @@ def facts(message: Message, meta: Mapping[str, Any]) -> list[str]:
     if counted is not None and counted.total is not None:
         found.append(text.tokens(counted.total))
         found.append(cost(prices.of([message], meta)))
+        found += [f"at the price of {name}" for name in prices.borrowed([message], meta)]
         found += [str(told)] if (told := prices.reported([message], meta)) else []
     found.append(took(message))
     return [fact for fact in found if fact]

@@ -94,3 +94,11 @@ def test_a_broken_file_of_own_prices_is_told_and_nothing_else_fails(terminal: Te
     assert "≥ $1.81" in done.stdout
     assert "own.toml" in done.stderr
     assert "not used until it is put right" in done.stderr
+
+
+def test_a_price_that_goes_by_another_name_is_said(terminal: Terminal) -> None:
+    said = money.turn("guess", 1, "gpt-5.1-codex-max", money.usage(8_000, 0))
+    SessionManager(terminal.folder).create(session_id="guess").extend(said)
+
+    assert "8,000 tokens · $0.01 · at the price of openai gpt-5.1" in terminal.ok("show", "guess")
+    assert "gpt-5.1-codex-max is taken at the price of openai gpt-5.1" in terminal.ok("stats")

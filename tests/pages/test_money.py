@@ -198,3 +198,13 @@ def test_what_the_tool_reported_stands_beside_what_is_computed(open_page, folder
     assert any("$0.45 · :red[$0.525 reported, more than the $0.45 computed]" in one for one in said)
     assert any(one.endswith("$0.225 · $0.225 reported") for one in said)
     assert any(one.endswith("$0.225 · :red[$0.30 reported, more than the $0.225 computed]") for one in said)
+
+
+def test_a_price_that_goes_by_another_name_is_said(open_page, folder):
+    said = money.turn("guess", 1, "gpt-5.1-codex-max", money.usage(8_000, 0))
+    SessionManager(folder).create(session_id="guess").extend(said)
+
+    in_chat, in_stats = captions(open_page("chat", session="guess")), captions(open_page("stats", when="all"))
+
+    assert any(one.endswith("0 out · $0.01 · at the price of openai gpt-5.1") for one in in_chat)
+    assert any("gpt-5.1-codex-max is taken at the price of openai gpt-5.1. Prices:" in one for one in in_stats)
