@@ -61,3 +61,29 @@ def fill(manager: SessionManager) -> None:
         ("mixed", {}, [*turn("mixed", 8, "gpt-5", usage(8_000, 0)), *turn("mixed", 9, "mystery-9000", usage(40, 10))]),
     ):
         manager.create(name.title(), ["odd"], name, **meta).extend(said)
+
+
+# What each turn of ``vary`` cost, and all of it.
+VARIED = ("$1.40", "$0.28", "$1.20", "$0.075", "$0.023")
+VARIED_SUM = 2.980256
+_ADVISED = [
+    {"prompt_tokens": 1_000, "completion_tokens": 500},  # 0.0105, of its own
+    {"prompt_tokens": 2_000, "completion_tokens": 100, "model": "claude-opus-4-5"},  # 0.0125, of the advisor
+]
+
+
+def vary(manager: SessionManager) -> None:
+    """Make the session ``varied``: a price that changes, reasoning, a tier at 200,000, a batch, an advisor."""
+    thought = {**usage(100_000, 10_000), "completion_tokens_details": {"reasoning_tokens": 9_000}}
+    said = [
+        *_at("2025-06-09", turn("varied", 1, "o3", usage(100_000, 10_000))),
+        *_at("2025-06-10", turn("varied", 2, "o3", thought)),
+        *turn("varied", 3, "claude-sonnet-4-5", usage(200_001, 100)),
+        *turn("varied", 4, "claude-haiku-4-5", {**usage(100_000, 10_000), "service_tier": "batch"}),
+        *turn("varied", 5, "claude-sonnet-4-5", {**usage(3_000, 600), "model_calls": _ADVISED}),
+    ]
+    manager.create("Varied", session_id="varied").extend(said)
+
+
+def _at(day: str, said: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**message, "timestamp": day + message["timestamp"][10:]} for message in said]

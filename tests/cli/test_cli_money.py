@@ -66,6 +66,19 @@ def test_stats_sums_each_message_once_and_names_what_has_no_price(terminal: Term
     assert found["prices"].startswith("genai-prices ")
 
 
+def test_prices_that_change_tiers_batches_and_advisors_are_right_in_the_terminal(terminal: Terminal) -> None:
+    money.vary(SessionManager(terminal.folder))
+
+    shown = terminal.ok("show", "varied")
+    answers = [line.rpartition(" · ")[2] for line in shown.splitlines() if "Assistant" in line]
+    (found,) = terminal.records("stats", "varied")
+
+    assert answers == list(money.VARIED)
+    assert "· $2.98" in shown.splitlines()[1]
+    assert found["cost_usd"] == money.VARIED_SUM
+    assert " $2.98 " in terminal.ok("list", "--cost")
+
+
 def test_stats_of_nothing_known_has_no_number(terminal: Terminal) -> None:
     (found,) = terminal.records("stats", "tag:odd", "model:mystery-9000", "cost:<0.001")
     (unknown,) = terminal.records("stats", "silent")

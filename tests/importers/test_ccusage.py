@@ -143,3 +143,19 @@ def test_what_a_file_cost_is_what_ccusage_says_but_for_its_faults(tmp_path: Path
     assert sum(spent([path], *FAULTS).values()) == pytest.approx(cost, abs=1e-9)
     assert matter == DIFFERENT.get(path.name, set())
     assert (cost == pytest.approx(theirs, abs=1e-9)) == (not matter)
+
+
+def test_a_whole_folder_with_its_copies_and_sub_agents_costs_each_answer_once(tmp_path: Path) -> None:
+    folder = corpus("claude-code")
+
+    found = ours(folder, tmp_path)
+
+    mended = spent([*folder.rglob("*.jsonl")], *FAULTS)
+    # The other models' files were made by hand, and their answers share ids across files.
+    for model in (
+        "claude-opus-4-1-20250805",
+        "claude-opus-4-5-20251101",
+        "claude-opus-4-6",
+        "claude-sonnet-4-5-20250929",
+    ):
+        assert found[model] == pytest.approx(mended[model], abs=1e-9)

@@ -49,6 +49,20 @@ def test_chat_says_what_has_no_price(open_page, session, head, turn):
     assert any(one.endswith(f"out · {turn}") for one in said)
 
 
+def test_prices_that_change_tiers_batches_and_advisors_are_right_on_every_page(open_page, folder):
+    money.vary(SessionManager(folder))
+
+    in_chat, at_home = captions(open_page("chat", session="varied")), captions(open_page("home"))
+    table = open_page("sessions").dataframe[0].value
+
+    assert [one.rpartition(" · ")[2] for one in in_chat if " out · $" in one] == list(money.VARIED)
+    assert any("· $2.98 ·" in one for one in in_chat)
+    assert any("· $2.98 ·" in one for one in at_home)
+    assert "$2.98" in list(table["cost"])
+    assert metrics(open_page("sessions", session="varied"))["Cost"] == "$2.98"
+    assert metrics(open_page("stats", when="all", q="varied"))["Cost"] == "$2.98"
+
+
 def test_nobody_knows_what_an_answer_without_usage_cost(open_page):
     for name in ("chat", "sessions"):
         page = open_page(name, session="silent")

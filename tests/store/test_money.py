@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sessions_lib import prices, stats
+from sessions_lib import prices, stats, text
 from sessions_lib.prices import Spent
 from sessions_lib.query import Query, parse
 from sessions_lib.store.manager import SessionManager
@@ -97,6 +97,22 @@ def test_the_price_of_a_day_and_of_the_address_of_an_answer_counts(manager: Sess
     assert own == Spent(1.68, 110_000, 110_000)  # 1.40 and 0.28; "small" of OpenAI has no price, at home no meter
     session.update_meta({"base_url": "https://api.openai.com/v1"})
     assert manager.catalog.costs(["o3"])["o3"][0] == Spent(1.68, 220_000, 0)
+
+
+def test_prices_that_change_tiers_batches_and_advisors_are_right_to_the_cent(manager: SessionManager) -> None:
+    money.vary(manager)
+
+    rows = stats.messages(manager.catalog, parse("varied"))
+    by_day = stats.by_day(manager.catalog, parse("varied"), zone=UTC)
+    by_model = {row.model: row.cost for row in stats.by_model(manager.catalog, parse("varied")).itertuples()}
+
+    assert [text.money(cost) for cost in rows[rows["role"] == "assistant"]["cost"]] == list(money.VARIED)
+    assert manager.catalog.costs(["varied"])["varied"][0] == Spent(money.VARIED_SUM)
+    assert by_day["cost"].tolist() == [1.4, 0.28, 1.300256]
+    assert by_model["o3"] == 1.68
+    assert by_model["claude-opus-4-5"] == 0.0125
+    context = stats.context(manager.catalog, "varied")
+    assert [text.money(cost) for cost in context["cost"]] == list(money.VARIED)
 
 
 def test_own_prices_count_as_soon_as_they_are_written(
