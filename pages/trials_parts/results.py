@@ -5,7 +5,7 @@ Does not compute: ``sessions_lib.trials.table`` does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
@@ -119,9 +119,9 @@ def _cells(row: Row, named: Sequence[str], k: int) -> dict[str, str]:
         cells |= {visible(name)[:60]: _rate(rate) for name, rate in zip(named, row.by_check, strict=True)}
     cells[f"{k} of {k} pass"] = "unknown" if row.pass_all is None else f"{row.pass_all:.0%}"
     cells |= {
-        "Tokens": _spread(row.tokens, "{:,.0f}"),
-        "Seconds": _spread(row.seconds, "{:,.1f}"),
-        "Cost": _spread(row.dollars, "${:,.4f}"),
+        "Tokens": _spread(row.tokens, "{:,.0f}".format),
+        "Seconds": _spread(row.seconds, "{:,.1f}".format),
+        "Cost": _spread(row.dollars, text.money),
     }
     if row.failed:
         cells["Failed"] = str(row.failed)
@@ -138,12 +138,12 @@ def _rate(rate: Any) -> str:
     return f"{rate.passed} of {rate.runs}  ({rate.low:.0%} to {rate.high:.0%})"
 
 
-def _spread(spread: Any, form: str) -> str:
+def _spread(spread: Any, written: Callable[[float], str]) -> str:
     if spread.median is None:
         return "unknown"
     if spread.least == spread.most:
-        return form.format(spread.median)
-    return f"{form.format(spread.median)}  ({form.format(spread.least)} to {form.format(spread.most)})"
+        return written(spread.median)
+    return f"{written(spread.median)}  ({written(spread.least)} to {written(spread.most)})"
 
 
 def _repeats(trial: Trial, rows: Sequence[Row], row: Row, column: str, named: Sequence[str]) -> None:

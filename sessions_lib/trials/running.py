@@ -27,7 +27,7 @@ from sessions_lib.agent.runs import Run as LiveRun
 from sessions_lib.agent.runs import Settings
 from sessions_lib.agent.tools import Tool, as_tools
 from sessions_lib.errors import SessionError, SessionLocked
-from sessions_lib.messages import awaits_answer, model_calls, tool_calls
+from sessions_lib.messages import awaits_answer, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store.session import Session
 from sessions_lib.store.store import SessionStore
@@ -252,9 +252,8 @@ class TrialRun:
         said = session.messages[begin:]
         if error is not None:
             return Result(variant.name, repeat, session.id, state="failed", error=error)
-        address = str(session.meta.get("base_url") or "")
-        calls = [(call, None, address) for message in said for call in model_calls.of(message)]
-        run = self.trial.run_of(said, prices.spent(calls).cost)
+        money = prices.of(session.messages, session.meta, begin)
+        run = self.trial.run_of(said, None if money.unpriced else money.cost)  # of a part is not of the whole
         verdicts = self.trial.look(session.id, run)
         spent = {"tokens": run.tokens, "seconds": run.seconds, "dollars": run.dollars, "failures": run.failures}
         return Result(variant.name, repeat, session.id, verdicts=verdicts, **spent)  # type: ignore[arg-type] # its names
