@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BY = {
     "tag": "by_tag",
     "model": "by_model",
-    "tool": "by_tool",
+    "tool": "tools",
     "day": "by_day",
     "session": "sessions",
     "family": "families",
@@ -74,6 +74,8 @@ def stats(query: tuple[str, ...], by: str | None, json: bool, folder: str | None
         figures = numbers.figures(found.catalog, asked)
         models = rows(numbers.by_model(found.catalog, asked))
         tables = [rows(getattr(numbers, BY[one])(found.catalog, asked)) for one in wanted]
+        if "tool" in wanted:
+            _add_money(tables[wanted.index("tool")], rows(numbers.by_tool(found.catalog, asked)))
     for note in asked.notes:
         printing.talk(note)
     options.say_own_prices()
@@ -89,6 +91,13 @@ def rows(frame: Any) -> list[dict[str, Any]]:
     """The rows of a frame of ``sessions_lib.stats``, unknown as ``None``."""
     found: list[dict[str, Any]] = frame.astype(object).where(frame.notna(), None).to_dict("records")
     return found
+
+
+def _add_money(tools: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
+    """Put beside each tool what the answers that called it cost."""
+    beside = {row["tool"]: {key: row[key] for key in ("cost", "unpriced", "unmetered")} for row in answers}
+    for row in tools:
+        row |= beside[row["tool"]]
 
 
 def without_price(models: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:

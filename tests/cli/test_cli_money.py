@@ -9,6 +9,7 @@ import pytest
 from sessions_lib.store.manager import SessionManager
 from tests import money
 from tests.cli.terminal import Terminal
+from tests.record import call, result
 
 
 @pytest.fixture
@@ -115,3 +116,18 @@ def test_a_price_that_goes_by_another_name_is_said(terminal: Terminal) -> None:
 
     assert "8,000 tokens · $0.01 · at the price of openai gpt-5.1" in terminal.ok("show", "guess")
     assert "gpt-5.1-codex-max is taken at the price of openai gpt-5.1" in terminal.ok("stats")
+
+
+def test_a_tool_has_its_calls_and_what_the_answers_that_called_it_cost(terminal: Terminal) -> None:
+    asked, answer = money.turn("tool", 1, "gpt-5", money.usage(8_000, 0))
+    session = SessionManager(terminal.folder).create(session_id="tool")
+    session.extend([asked, {**answer, **call("c1", "c2"), "content": None}, result("c1"), result("c2", is_error=True)])
+
+    (row,) = terminal.records("stats", "--by", "tool")
+    shown = terminal.ok("stats", "--by", "tool")
+
+    assert (row["tool"], row["calls"], row["failures"], row["cost_usd"]) == ("tide", 2, 1, 0.01)
+    assert [cell.split() for cell in shown.splitlines()[-2:]] == [
+        ["TOOL", "SESSIONS", "COST", "CALLS", "FAILURES"],
+        ["tide", "1", "$0.01", "2", "1"],
+    ]
