@@ -6,6 +6,7 @@ Every action that would change what was said works in a fork. A point where no f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -66,7 +67,7 @@ def _draw_entries(session_id: str, turn: Turn, forbidden: Mapping[int, Sequence[
         _entry("Fork before here", "fork_left", f"{act}-before", _fork, (session_id, before, key), reason)
     st.divider()
     _entry("Copy link", "link", f"{act}-link", _copy_link, (session_id, turn.start, key), "")
-    _entry("Copy as Markdown", "content_copy", f"{act}-copy", _copy_markdown, (list(turn.own), key), "")
+    _entry("Copy as Markdown", "content_copy", f"{act}-copy", _copy_markdown, (session_id, list(turn.own), key), "")
 
 
 def _entry(label: str, icon: str, key: str, action: Any, args: tuple[Any, ...], reason: str) -> None:
@@ -157,10 +158,13 @@ def _copy_link(session_id: str, index: int, menu_key: str) -> None:
     browser.copy(links.address("chat", links.to_chat(session_id, index)), "Link copied")
 
 
-def _copy_markdown(said: list[Message], menu_key: str) -> None:
+def _copy_markdown(session_id: str, said: list[Message], menu_key: str) -> None:
     _close_menu(menu_key)
-    redaction = Redaction()
-    text = export.turn_markdown(redaction.leaving(said, {}).said, {})
+    redaction, meta = Redaction(), dict[str, Any]()
+    with suppress(SessionError):  # deleted since: the turn is still there to be copied
+        meta = dict(folder.current(session_id).meta)
+    left = redaction.leaving(said, meta)
+    text = export.turn_markdown(left.said, left.meta)
     browser.copy(text, "Turn copied as Markdown" + (f". {redaction.sentence()}" if redaction.findings else ""))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pages.shared import browser
 from sessions_lib.store.manager import SessionManager
 from tests import money
 from tests.model_server import ModelServer
@@ -222,3 +223,14 @@ def test_a_price_that_goes_by_another_name_is_said(open_page, folder):
 
     assert any(one.endswith("0 out · $0.01 · at the price of openai gpt-5.1") for one in in_chat)
     assert any("gpt-5.1-codex-max is taken at the price of openai gpt-5.1. Prices:" in one for one in in_stats)
+
+
+def test_a_copied_turn_knows_where_it_was_answered(open_page, monkeypatch):
+    copied = []
+    monkeypatch.setattr(browser, "copy", lambda text, said: copied.append(text))
+    page = open_page("chat", session="local")
+
+    page.session_state["cell-menu-local-0"] = True
+    page.run().button(key="cell-act-local-0-copy").click().run()
+
+    assert "700 tokens · unmetered" in copied[0]
