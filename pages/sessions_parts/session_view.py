@@ -6,6 +6,7 @@ Does not draw the conversation: Chat does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import tzinfo
 
 import pandas as pd
@@ -17,9 +18,11 @@ from pages.shared.frame import page
 from pages.shared.money import shown, without_price
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import prices, text
+from sessions_lib.errors import SessionError
 from sessions_lib.messages import content
 from sessions_lib.prices import NOTHING, Spent
 from sessions_lib.store.records import SessionInfo
+from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
 PARTS = {"": "Family", "report": "Report", "raw": "Raw lines", "export": "Export"}
@@ -110,6 +113,15 @@ def _money(info: SessionInfo) -> None:
     if inherited != NOTHING:
         said = text.spent(inherited.cost, inherited.unpriced, inherited.unmetered)
         st.metric("Inherited cost", shown(said), help="What the messages copied from its parent had cost there.")
+    with suppress(SessionError):  # what cannot be read is told by its report
+        _reported(folder.current(info.id))
+
+
+def _reported(session: Session) -> None:
+    if told := prices.reported(session.messages, session.meta, session.inherited):
+        amount = shown(text.money(told.cost))
+        meaning = f"What the tool that wrote it says: {shown(str(told))}."
+        st.metric("Reported cost", f":red[{amount}]" if told.differs else amount, help=meaning)
 
 
 def _family(info: SessionInfo, where: tzinfo) -> None:

@@ -210,6 +210,8 @@ def test_what_the_tool_reported_stands_beside_what_is_computed(open_page, folder
 
     said = captions(open_page("chat", session="told"))
 
+    own = metrics(open_page("sessions", session="told"))
+    assert (own["Cost"], own["Reported cost"]) == ("$0.45", ":red[$0.525]")
     assert any("$0.45 · :red[$0.525 reported, more than the $0.45 computed]" in one for one in said)
     assert any(one.endswith("$0.225 · $0.225 reported") for one in said)
     assert any(one.endswith("$0.225 · :red[$0.30 reported, more than the $0.225 computed]") for one in said)
