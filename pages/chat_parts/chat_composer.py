@@ -22,13 +22,14 @@ from sessions_lib.agent import approval, budget, runs
 from sessions_lib.agent.approval import Decision
 from sessions_lib.agent.runs import Run
 from sessions_lib.errors import SessionError, SessionLocked
-from sessions_lib.messages import tool_calls, turn_count
+from sessions_lib.messages import attachments, tool_calls, turn_count
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.request import SEND_EVERYTHING, summed_up
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
+_UNSENT = "chat_unsent_files"  # of the prompt that could not be sent
 _TOLD = "chat_failure_told"  # the failed run this visitor was taken to
 
 
@@ -52,6 +53,7 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
             else f"Ask {name}",
             key=key,
             disabled=is_live or bool(read_only),
+            accept_file="multiple",
             on_submit=_submit,
             args=(session.id if session else None, key),
         )
@@ -89,28 +91,37 @@ def _budgets(session: Session) -> list[str]:
 
 
 def _submit(session_id: str | None, key: str) -> None:
-    prompt = st.session_state.get(key)
-    if isinstance(prompt, str) and prompt:
-        send(session_id, prompt)
+    given = st.session_state.get(key)
+    prompt = given if isinstance(given, str) else getattr(given, "text", "") or ""
+    files = [(file.name, file.getvalue()) for file in getattr(given, "files", None) or ()]
+    if prompt or files:
+        send(session_id, prompt, files)
 
 
-def send(session_id: str | None, prompt: str, *, over_budget: bool = False) -> None:
-    """Store ``prompt`` and start answering it, in a new session for ``None``; tell why if that cannot be."""
+def send(
+    session_id: str | None, prompt: str, files: Sequence[tuple[str, bytes]] = (), *, over_budget: bool = False
+) -> None:
+    """Store ``prompt`` with its ``files`` and start answering it, in a new session for ``None``; tell why if that
+    cannot be. Files that were not sent are kept for the next try."""
     chat_state.dismiss()
     created = None
+    st.session_state.pop(_UNSENT, None)
     try:
+        asked = attachments.content(prompt, files)
+        st.session_state[_UNSENT] = list(files)
         if session_id is None:
             created = folder.manager().create(**providers.for_new_session())
             session_id = created.id
         elif _has_changed(session_id):
             raise SessionError("This session has new messages since you began to type. Read them, then send again.")
         session = folder.manager().open(session_id)
-        runs.start(session_id, prompt, providers.run_settings(session.meta, over_budget=over_budget))
+        runs.start(session_id, asked, providers.run_settings(session.meta, over_budget=over_budget))
     except SessionError as error:
         chat_state.refused(error, prompt, locked=session_id if isinstance(error, SessionLocked) else None)
         if created is not None and not created.messages:
             _take_back(created)
         return
+    st.session_state.pop(_UNSENT, None)
     chat_state.to_newest(session_id)
     chat_state.go(session_id)
     _scroll_to_last_turn(session_id)
@@ -283,6 +294,8 @@ def draw_notice() -> None:
     if prompt:
         st.caption("Your text was not sent; it is kept here:")
         st.code(visible(prompt[:20_000]), language=None, wrap_lines=True)
+        if files := st.session_state.get(_UNSENT):
+            st.caption(f":material/attach_file: {safe_label(', '.join(name for name, _ in files), 200)}")
     with st.container(horizontal=True):
         if told.get("over_budget"):
             _draw_go_on(prompt)
@@ -296,7 +309,7 @@ def draw_notice() -> None:
 def _draw_go_on(prompt: str | None) -> None:
     """The button that agrees to spend more than the budget, for this one prompt."""
     open_now = chat_state.chosen()
-    go_on = partial(send, open_now, prompt) if prompt else partial(answer, open_now or "")
+    go_on = partial(send, open_now, prompt, _unsent()) if prompt else partial(answer, open_now or "")
     st.button(
         "Go on all the same",
         key="chat-over-budget",
@@ -309,7 +322,9 @@ def _draw_go_on(prompt: str | None) -> None:
 def _draw_retry(told: Notice, prompt: str) -> None:
     open_now = chat_state.chosen()
     if open_now is not None and folder.manager().exists(open_now):
-        st.button("Send again", key="chat-resend", icon=":material/send:", on_click=send, args=(open_now, prompt))
+        st.button(
+            "Send again", key="chat-resend", icon=":material/send:", on_click=send, args=(open_now, prompt, _unsent())
+        )
     if locked := told.get("session"):
         st.button(
             "Send in a fork",
@@ -318,7 +333,13 @@ def _draw_retry(told: Notice, prompt: str) -> None:
             on_click=_send_in_fork,
             args=(locked, prompt),
         )
-    st.button("Send in a new session", key="chat-resend-new", icon=":material/add:", on_click=send, args=(None, prompt))
+    args = (None, prompt, _unsent())
+    st.button("Send in a new session", key="chat-resend-new", icon=":material/add:", on_click=send, args=args)
+
+
+def _unsent() -> list[tuple[str, bytes]]:
+    """The files of the prompt that could not be sent: they go along when it is sent again."""
+    return list(st.session_state.get(_UNSENT) or ())
 
 
 def _send_in_fork(session_id: str, prompt: str) -> None:
@@ -327,7 +348,7 @@ def _send_in_fork(session_id: str, prompt: str) -> None:
     except SessionError as error:
         chat_state.notify({"kind": "error", "text": str(error), "prompt": prompt})
         return
-    send(child.id, prompt)
+    send(child.id, prompt, _unsent())
 
 
 def restore(session_id: str) -> None:

@@ -65,13 +65,36 @@ def _draw_place(settings: Mapping[str, Any], key: str) -> str | None:
     presets = [_DEMO, *providers.PRESETS, _OTHER]
     by_url = {url: name for name, url in providers.PRESETS.items()}
     start = _DEMO if current is None else by_url.get(current, _OTHER)
-    chosen = st.selectbox("Who answers", presets, index=presets.index(start), key=f"{key}-place")
+    found: dict[str, list[str]] = st.session_state.get(f"{key}-local", {})
+    chosen = st.selectbox(
+        "Who answers",
+        presets,
+        index=presets.index(start),
+        key=f"{key}-place",
+        format_func=lambda name: _with_models(name, found),
+    )
+    st.button("Find local models", icon=":material/travel_explore:", key=f"{key}-find", on_click=_find, args=(key,))
+    if f"{key}-local" in st.session_state and not found:
+        st.caption("No server of models answers on this machine: Ollama, LM Studio, llama.cpp and vLLM were asked.")
     if chosen == _DEMO:
         return None
     default = providers.PRESETS.get(chosen, current if chosen == start and current else "")
     return st.text_input(
         "Address", default, key=f"{key}-url-{chosen}", placeholder="http://127.0.0.1:11434/v1", autocomplete="off"
     ).strip()
+
+
+def _with_models(name: str, found: Mapping[str, list[str]]) -> str:
+    listed = found.get(providers.PRESETS.get(name, ""))
+    return name if listed is None else f"{name} · here, with {text.count(len(listed), 'model')}"
+
+
+def _find(key: str) -> None:
+    """Ask this machine's servers of models, and offer what they list."""
+    found = providers.find_local()
+    st.session_state[f"{key}-local"] = found
+    for url, listed in found.items():
+        st.session_state[f"{key}-models-{url}"] = listed
 
 
 def _draw_demo() -> None:
@@ -175,7 +198,7 @@ def _typed(url: str, key: str) -> Endpoint:
 
 def _test(url: str, key: str) -> None:
     try:
-        said = providers.check(_typed(url, key))
+        said = providers.tested(_typed(url, key))
     except SessionError as error:
         said = str(error)
     st.session_state[f"{key}-said-{url}"] = said

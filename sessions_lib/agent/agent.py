@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 _KEPT = "What was said is saved, marked as interrupted. Ask again to have it answered anew."
 _SHORT = f"the model gets the first {LONGEST_RESULT - TAIL:,} and the last {TAIL:,} characters; the session keeps all"
 Events = Generator[Event, None, None]
+Prompt = str | list[dict[str, Any]]  # words, or the parts of a content: text and pictures (see ``attachments``)
 
 
 class Agent:
@@ -161,7 +162,7 @@ class Agent:
 
     # ------------------------------------------------------------ asking
 
-    def chat(self, prompt: str) -> str:
+    def chat(self, prompt: Prompt) -> str:
         """The answer to ``prompt``; every message of the way is stored."""
         answer = ""
         for event in self.stream(prompt):
@@ -169,13 +170,13 @@ class Agent:
                 answer = event.answer
         return answer
 
-    def begin(self, prompt: str | None) -> Hold:
+    def begin(self, prompt: Prompt | None) -> Hold:
         """Take the session's lock, write what is missing, store ``prompt``; the lock is the caller's to pass on.
 
         What is missing: an error result for each unanswered call of the last assistant message. ``None`` goes on from
         what is stored: a prompt or tool results without an answer, or an interrupted answer.
         """
-        if prompt == "":
+        if prompt is not None and not prompt:
             raise SessionError("The prompt is empty; nothing was sent. Type a prompt.")
         hold = self.session.hold()
         try:
@@ -204,7 +205,7 @@ class Agent:
         by_id = {call.id: tools.result(call, approval.WENT_ON, effect=False) for call in waiting}
         return [by_id.get(str(message.get("tool_call_id")), message) for message in found]
 
-    def stream(self, prompt: str | None, *, hold: Hold | None = None, stop: Stop | None = None) -> Events:
+    def stream(self, prompt: Prompt | None, *, hold: Hold | None = None, stop: Stop | None = None) -> Events:
         """Answer ``prompt`` (``None``: the one stored last) and yield what happens, each event after it is stored.
 
         ``hold`` is what ``begin`` returned, if it was called before; closing the iterator, from any thread, releases

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sessions_lib import times
-from sessions_lib.agent.agent import Agent
+from sessions_lib.agent.agent import Agent, Prompt
 from sessions_lib.agent.approval import Decision
 from sessions_lib.agent.cancellation import Stop
 from sessions_lib.agent.events import (
@@ -285,7 +285,7 @@ _runs: dict[tuple[str, str], Run] = {}  # in the order they were started
 _registry = threading.Lock()
 
 
-def start(session_id: str, prompt: str | None, settings: Settings) -> Run:
+def start(session_id: str, prompt: Prompt | None, settings: Settings) -> Run:
     """Answer ``prompt`` in the background (``None``: the one stored last); it is stored when this returns.
 
     ``SessionLocked`` if this session is being answered already, here or by another process; then, and with any other

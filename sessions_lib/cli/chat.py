@@ -20,9 +20,10 @@ import click
 from sessions_lib import text
 from sessions_lib.cli import change, look, options, printing
 from sessions_lib.errors import BudgetReached, SessionError, SessionLocked
+from sessions_lib.messages import attachments
 
 if TYPE_CHECKING:
-    from sessions_lib.agent.agent import Agent
+    from sessions_lib.agent.agent import Agent, Prompt
     from sessions_lib.agent.approval import Decision
     from sessions_lib.agent.cancellation import Stop
     from sessions_lib.agent.events import Event, Finished
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 @click.argument("session", metavar="[SESSION]", required=False)
 @click.option("--session", "-s", "named", metavar="SESSION", help="The same, as an option.")
 @click.option("--once", "once", metavar="PROMPT", help="Answer this one prompt and end.")
+@click.option(
+    "--attach", "attached", multiple=True, metavar="FILE", help="A picture or a text to go with the first prompt."
+)
 @click.option("--model", "-m", "model", metavar="NAME", help="The model; else $OPENAI_MODEL.")
 @click.option("--base-url", "base_url", metavar="URL", help="Any Chat Completions address; else $OPENAI_BASE_URL.")
 @click.option("--system", "system", metavar="TEXT", help="The system prompt; else the session's.")
@@ -56,6 +60,7 @@ def chat(
     session: str | None,
     named: str | None,
     once: str | None,
+    attached: tuple[str, ...],
     model: str | None,
     base_url: str | None,
     system: str | None,
@@ -92,6 +97,8 @@ def chat(
         from sessions_lib.agent import budget as budgets
 
         talk.agent.session.update_meta({budgets.KEY: budget})
+    talk.attached = [(options.path(one).name, options.path(one).read_bytes()) for one in attached]
+    attachments.content("", talk.attached)  # what cannot go along is said before anything is asked
     talk.greet()
     if once is not None:
         talk.answer_once(once)
@@ -129,6 +136,7 @@ class _Talk:
 
     def __init__(self, agent: Agent, found: SessionManager, *, is_new: bool) -> None:
         self.agent, self._manager, self._is_new = agent, found, is_new
+        self.attached: list[tuple[str, bytes]] = []  # what goes with the next prompt
 
     @property
     def _is_waiting(self) -> bool:
@@ -197,15 +205,17 @@ class _Talk:
             budget = {key: value for key, value in self.agent.session.meta.items() if key == budgets.KEY}
             self.agent.session = self._manager.create(**self.agent.settings, **budget)  # it goes on as it began
             self._is_new = False
-        hold = self._begin(prompt)
+        asked = None if prompt is None else attachments.content(prompt, self.attached)
+        hold = self._begin(asked)
+        self.attached.clear()
         with (
             _stoppable() as stop,
             _apart() as answers,
-            closing(self.agent.stream(prompt, hold=hold, stop=stop)) as events,
+            closing(self.agent.stream(asked, hold=hold, stop=stop)) as events,
         ):
             return _show(events, answers, self.agent.session.meta)
 
-    def _begin(self, prompt: str | None) -> Hold:
+    def _begin(self, prompt: Prompt | None) -> Hold:
         """Begin to answer: in a fork, or over a budget, if the person agrees."""
         try:
             return self.agent.begin(prompt)

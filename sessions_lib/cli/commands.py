@@ -29,6 +29,7 @@ COMMANDS = {
     "tag": "change.tag",
     "search": "look.search",
     "stats": "numbers.stats",
+    "models": "models.models",
     "index": "files.index",
     "export": "files.export",
     "import": "bring.bring",

@@ -163,7 +163,9 @@ class App:
         # A server that a test kills or restarts takes its connections with it. And on a deep link Streamlit itself
         # first looks for its server below the page's own path: /chat/_stcore/health.
         is_expected = "ERR_CONNECTION" in text or "WebSocket" in text or ("404" in text and "/_stcore/" in url)
-        is_expected |= self.was_killed and ("_stcore/health" in text or "server is not responding" in text)
+        is_expected |= self.was_killed and any(
+            said in text for said in ("_stcore/health", "server is not responding", "disconnected from server")
+        )
         if kind == "error" and not is_expected:
             self.faults.append(f"console error: {text} {url}")
 

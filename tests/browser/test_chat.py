@@ -371,6 +371,35 @@ def test_a_tool_that_changes_the_world_waits_for_a_yes_in_every_window_and_over_
     assert model.requests[-1]["messages"][-1]["content"] == "Denied by the person, and not run: too dear"
 
 
+def send_with_file(page, text):
+    """Send by the button, which is off until the file is there."""
+    page.get_by_test_id("stChatInputTextArea").fill(text)
+    page.get_by_test_id("stChatInputSubmitButton").click()
+
+
+def test_a_picture_is_sent_shown_and_stored_and_what_cannot_go_along_is_refused(notebook, model, tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (40, 30), "teal").save(tmp_path / "harbour.png")
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.7")
+    page = notebook.open("/chat?session=a")
+    page.locator("[data-testid=stChatInput] input[type=file]").set_input_files(tmp_path / "a.pdf")
+    expect(page.get_by_text("a.pdf")).to_be_visible()
+    send_with_file(page, "Read it")
+    expect(page.get_by_text("a.pdf is neither a picture")).to_be_visible()
+    assert len(lines(notebook.folder / "a.jsonl")) == 2
+
+    page.locator("[data-testid=stChatInput] input[type=file]").set_input_files(tmp_path / "harbour.png")
+    expect(page.get_by_text("harbour.png")).to_be_visible()
+    send_with_file(page, "What is this?")
+    expect(page.get_by_text("Yes.", exact=True)).to_be_visible()
+    expect(page.locator("[class*=st-key-turn-prompt-] img").last).to_be_visible()
+    words, picture = lines(notebook.folder / "a.jsonl")[2]["content"]
+    assert words["text"] == "What is this?"
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,")
+    assert model.requests[-1]["messages"][-1]["content"][1]["type"] == "image_url"
+
+
 def steps_of(count, failed=()):
     """``count`` calls with their results, of which the numbers ``failed`` failed."""
     for number in range(count):

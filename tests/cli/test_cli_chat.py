@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
+import json
 import os
 import pty
 import select
@@ -15,6 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from sessions_lib.store.manager import SessionManager
 from tests import model_server
@@ -415,3 +418,25 @@ def test_a_fork_says_what_sending_its_history_once_more_costs(terminal: Terminal
     again = "The history is about 15 tokens: $1.50 to send it once more, $0.15 where the provider still has it cached."
     assert again in told
     assert again not in terminal.run("chat", "a", *address, stdin="", **env).stderr
+
+
+def test_a_picture_and_a_text_go_with_the_first_prompt(terminal: Terminal) -> None:
+    picture = io.BytesIO()
+    Image.new("RGB", (2, 2)).save(picture, "PNG")
+    (terminal.work / "a.png").write_bytes(picture.getvalue())
+    (terminal.work / "notes.txt").write_text("Tide at nine.")
+    (terminal.work / "a.pdf").write_bytes(b"%PDF-1.7")
+    with ModelServer() as server:
+        where = ("--base-url", server.url, "--model", "m")
+        refused = terminal.run("chat", "--once", "Look.", "--attach", "a.pdf", *where)
+        terminal.ok("chat", "--once", "Look.", "--attach", "a.png", "--attach", "notes.txt", *where)
+
+    assert refused.returncode == 1
+    assert "a.pdf is neither a picture" in refused.stderr
+    assert len(server.requests) == 1
+    words, shown, text = server.requests[0]["messages"][0]["content"]
+    assert (words["text"], text["text"]) == ("Look.", "notes.txt:\n\nTide at nine.")
+    assert shown["image_url"]["url"].startswith("data:image/png;base64,")
+    (listed,) = [json.loads(line) for line in terminal.ok("list", "--json").splitlines()]
+    assert listed["title"].startswith("Look.")
+    assert terminal.ok("search", "iVBOR") == ""

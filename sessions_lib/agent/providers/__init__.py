@@ -8,7 +8,17 @@ in errors and ``problems`` says it to a person, ``waiting`` knows when to ask ag
 from __future__ import annotations
 
 from sessions_lib.agent.providers.chat import Changed, ModelCall
-from sessions_lib.agent.providers.client import check, client, context_sizes, list_models, watched, with_model
+from sessions_lib.agent.providers.client import (
+    check,
+    client,
+    context_sizes,
+    ends_on,
+    find_local,
+    list_models,
+    tested,
+    watched,
+    with_model,
+)
 from sessions_lib.agent.providers.endpoints import (
     DEMO_MODEL,
     OPENAI_URL,
@@ -34,9 +44,12 @@ __all__ = [
     "choose",
     "client",
     "context_sizes",
+    "ends_on",
+    "find_local",
     "is_loopback",
     "list_models",
     "problem",
+    "tested",
     "watched",
     "with_model",
     "without_key",

@@ -11,13 +11,23 @@ Does not send a conversation: ``chat`` does.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import text
-from sessions_lib.agent.providers.endpoints import DEMO_MODEL, Endpoint, is_loopback, place_of, without_secrets
+from sessions_lib.agent.providers.end_dates import END_DATES
+from sessions_lib.agent.providers.endpoints import (
+    DEMO_MODEL,
+    PRESETS,
+    Endpoint,
+    is_loopback,
+    place_of,
+    without_secrets,
+)
 from sessions_lib.agent.providers.problems import IS_IT_V1, problem
 from sessions_lib.errors import ProviderError, SessionError
 
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 CONNECT_TIMEOUT_S = 10.0
+_LOCAL_S = 1.0  # a server on this machine that does not answer by then is not there
 _NO_KEY = "none"  # the SDK refuses an empty key; local servers ignore whatever they get
 sending = threading.local()  # .call: what is told of each request this thread sends, where it has a before_sending
 
@@ -101,12 +112,12 @@ def _context_size(facts: Mapping[str, Any]) -> int | None:
     return next((size for size in said if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
 
 
-def _listed(endpoint: Endpoint, made: OpenAI | None) -> dict[str, dict[str, Any]]:
+def _listed(endpoint: Endpoint, made: OpenAI | None, timeout_s: float = CONNECT_TIMEOUT_S) -> dict[str, dict[str, Any]]:
     """Model → what the server says of it, in its order."""
     import httpx2
     import openai
 
-    asked = (made or client(endpoint)).with_options(timeout=CONNECT_TIMEOUT_S, max_retries=0)
+    asked = (made or client(endpoint)).with_options(timeout=timeout_s, max_retries=0)
     try:
         found = asked.models.list()
         return {item.id: item.to_dict() for item in found.data if isinstance(item.id, str) and item.id}
@@ -126,6 +137,36 @@ def with_model(endpoint: Endpoint, made: OpenAI | None = None) -> Endpoint:
     return replace(endpoint, model=listed[0])
 
 
+def find_local() -> dict[str, list[str]]:
+    """The servers of models that answer on this machine, by address: Ollama, LM Studio, llama.cpp and vLLM where they
+    usually listen; the models that each lists. Asks them at once, for a second."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    places = [url for url in PRESETS.values() if is_loopback(url)]
+    with ThreadPoolExecutor(len(places)) as pool:
+        found = dict(zip(places, pool.map(_models_at, places), strict=True))
+    return {url: models for url, models in found.items() if models is not None}
+
+
+def _models_at(url: str) -> list[str] | None:
+    try:
+        return list(_listed(Endpoint(url, timeout_s=_LOCAL_S), None, timeout_s=_LOCAL_S))
+    except SessionError:
+        return None
+
+
+def ends_on(model: str, facts: Mapping[str, Any] | None = None) -> date | None:
+    """The day on which ``model`` is switched off: what its server says (``facts``), else what is known here."""
+    said = (facts or {}).get("shutdown_date")
+    if isinstance(said, int | float) and not isinstance(said, bool):
+        return datetime.fromtimestamp(said, UTC).date()
+    if isinstance(said, str):
+        with contextlib.suppress(ValueError):
+            return date.fromisoformat(said[:10])
+    name = model.rpartition("/")[2]
+    return next((day for known, day in END_DATES.items() if name == known or name.startswith(f"{known}-20")), None)
+
+
 def check(endpoint: Endpoint) -> str:
     """One sentence that says whether ``endpoint`` answers; never an error. Asks for its models, starts nothing."""
     if endpoint.is_demo:
@@ -140,3 +181,31 @@ def check(endpoint: Endpoint) -> str:
     if not listed:
         return f"{endpoint.name} answers, but lists no model. Load one there, or type its name."
     return f"{endpoint.name} answers and offers {text.count(len(listed), 'model')}."
+
+
+def tested(endpoint: Endpoint) -> str:
+    """What ``check`` says, and what the server says of the chosen model: context, pictures, tools, when it ends."""
+    try:
+        facts = {} if endpoint.is_demo else _listed(endpoint, None)
+    except SessionError as error:
+        return str(error)
+    return " ".join([check(endpoint), *(_of_model(endpoint, facts) if endpoint.model in facts else ())])
+
+
+def _of_model(endpoint: Endpoint, facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What is known of the chosen model, in sentences: its context, what it takes, when it ends."""
+    found = facts.get(endpoint.model, {})
+    said = []
+    if (size := _context_size(found)) is not None:
+        said.append(f"Its context holds {size:,} tokens.")
+    kinds = found.get("input_modalities") or (found.get("architecture") or {}).get("input_modalities")
+    if isinstance(kinds, list) and kinds:
+        said.append("It takes pictures." if "image" in kinds else "It takes no pictures.")
+    known = found.get("supported_parameters")
+    if isinstance(known, list):
+        said.append("It takes tools." if "tools" in known else "It takes no tools.")
+    if endpoint.model and (day := ends_on(endpoint.model, found)) is not None:
+        said.append(f"{endpoint.model} ends on {day}: choose another before.")
+    if endpoint.model:
+        said.append(f"It is asked over {'the Responses API' if endpoint.wire == 'responses' else 'Chat Completions'}.")
+    return said
