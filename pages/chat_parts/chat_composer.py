@@ -15,7 +15,6 @@ from pages.chat_parts import chat_header, chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.chat_parts.chat_state import Notice
 from pages.shared import browser, folder, providers
-from pages.shared.money import shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text as wording
 from sessions_lib.agent import approval, budget, runs
@@ -70,7 +69,7 @@ def draw_composer(session: Session | None, run: Run | None) -> None:
                 st.caption(f":material/{icon}: {safe_label(said, 80)}", width="content")
             if session is not None:
                 for warning in _budgets(session):
-                    st.caption(f":material/payments: {shown(safe_label(warning, 120))}", width="content")
+                    st.caption(f":material/payments: {safe_label(warning, 120)}", width="content")
                 st.button(
                     "Fork",
                     icon=":material/fork_right:",

@@ -50,4 +50,4 @@ def draw_history_cost(said: Sequence[Message], meta: Mapping[str, Any]) -> None:
     except SessionError:
         return
     if not where.is_demo and (again := prices.of_history(said, where.model, where.base_url or "")):
-        st.caption(shown(safe_label(again, 300)))
+        st.caption(safe_label(again, 300))
