@@ -12,8 +12,12 @@ from sessions_lib.cli import options, printing
 
 @click.command("models")
 @options.as_json
-def models(json: bool) -> None:
-    """Find models: on this machine (Ollama, LM Studio, llama.cpp, vLLM), and where OPENAI_BASE_URL leads.
+@options.folder
+def models(json: bool, folder: str | None) -> None:
+    """Find the models of this machine and of your endpoint.
+
+    Ollama, LM Studio, llama.cpp and vLLM are asked where they usually listen, and the server of OPENAI_BASE_URL. Those
+    that answered in your sessions are marked.
 
     Example: forkbook models
     """
@@ -31,9 +35,13 @@ def models(json: bool) -> None:
             printing.talk(str(error))
         else:
             found = {**named, **found}
+    used = set(options.manager(folder).catalog.models())
     for (url, model), day in found.items() if json else ():
-        printing.record({"base_url": url, "model": model, "ends_on": day})
+        printing.record({"base_url": url, "model": model, "ends_on": day, "is_used": model in used})
     if found and not json:
-        rows = [(model, url, f"ends {day}" if day else "") for (url, model), day in found.items()]
+        rows = [
+            (model, url, ", ".join(filter(None, ["used here" if model in used else "", f"ends {day}" if day else ""])))
+            for (url, model), day in found.items()
+        ]
         printing.table(("MODEL", "ADDRESS", "NOTE"), rows, cut=(0, 1))
     printing.talk(f"{printing.count(len(found), 'model')}. To use one: forkbook chat --base-url ADDRESS --model MODEL")

@@ -9,9 +9,19 @@ from sessions_lib.cli import commands
 from tests.cli.terminal import Terminal
 
 
-@pytest.mark.parametrize("name", commands.COMMANDS)
-def test_every_command_takes_its_folder_before_and_behind_its_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+LEAVES = [
+    (name, part)
+    for name in commands.COMMANDS
+    for part in (command.commands if isinstance(command := commands.command(name), click.Group) else [""])
+]
+
+
+@pytest.mark.parametrize(("name", "part"), LEAVES)
+def test_every_command_takes_its_folder_before_and_behind_its_name(
+    name: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     command, folders = commands.command(name), []
+    command = command.commands[part] if isinstance(command, click.Group) else command
     monkeypatch.setattr(command, "callback", lambda **given: folders.append(given["folder"]))
     needed = ["a" for param in command.params if isinstance(param, click.Argument) and param.required]
 
@@ -22,7 +32,7 @@ def test_every_command_takes_its_folder_before_and_behind_its_name(name: str, mo
         (["--dir", "y"], ["--dir", "x"]),
         ([], []),
     ):
-        commands.program.main([*before, name, *behind, *needed], standalone_mode=False)
+        commands.program.main([*before, name, *filter(None, [part]), *behind, *needed], standalone_mode=False)
 
     assert folders == ["x", "x", "x", "x", None]
 
