@@ -9,11 +9,13 @@ from sessions_lib.cli import commands
 from tests.cli.terminal import Terminal
 
 
-LEAVES = [
-    (name, part)
-    for name in commands.COMMANDS
-    for part in (command.commands if isinstance(command := commands.command(name), click.Group) else [""])
-]
+def parts(name: str) -> list[str]:
+    """The commands of a group; nothing for a command itself."""
+    command = commands.command(name)
+    return list(command.commands) if isinstance(command, click.Group) else [""]
+
+
+LEAVES = [(name, part) for name in commands.COMMANDS for part in parts(name)]
 
 
 @pytest.mark.parametrize(("name", "part"), LEAVES)
