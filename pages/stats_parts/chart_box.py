@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.stats_parts import charts
-from sessions_lib import names
+from sessions_lib import names, text
 from sessions_lib.text import visible
 
 MOST = 10  # bars in a chart; the table below it has all rows
@@ -58,7 +58,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         if pd.api.types.is_datetime64_any_dtype(shown[name]):
             shown[name] = shown[name].dt.strftime("%Y-%m-%d" if name == "day" else "%Y-%m-%d %H:%M").fillna("unknown")
         elif name in ("title", "tag", "model", "tool", "name"):
-            shown[name] = [visible(str(text)) for text in shown[name]]
+            shown[name] = [visible(str(value)) for value in shown[name]]
     return shown.rename(columns=head)
 
 
@@ -102,6 +102,8 @@ def ranked(
     shown = pd.DataFrame(
         {field or label: top[field or label], "label": distinct(top[label]), measure: top[measure].astype("float64")}
     )
+    if measure.endswith("cost"):
+        shown["written"] = _written(top, measure.removesuffix("cost"))
     chart = charts.bars(shown, measure, head(measure), field or label)
     is_unknown = measure in ("total", "own_total") and bool(table[measure].isna().any())
     nothing = {"nothing": charts.UNKNOWN_TOKENS} if is_unknown else {}
@@ -114,12 +116,21 @@ def ranked(
         st.caption(f"and {more:,} more in the table")
 
 
+def _written(table: pd.DataFrame, own: str) -> list[str]:
+    """The costs in words, ``≥`` before those to which tokens without a price belong, or answers that reported none."""
+    is_partial = table[f"{own}unpriced"] > 0
+    if f"{own}answers" in table:
+        is_partial |= table[f"{own}reported"] < table[f"{own}answers"]
+    pairs = zip(table[f"{own}cost"], is_partial, strict=True)
+    return [text.money(float(cost), is_partial=bool(partial)) for cost, partial in pairs]
+
+
 def distinct(texts: Iterable[object]) -> list[str]:
     """``texts`` as labels, equal ones made different: equal labels would share a bar."""
     seen: dict[str, int] = {}
     labels = []
-    for text in texts:
-        label = names.one_line(visible(" ".join(str(text).split())), 60)
+    for value in texts:
+        label = names.one_line(visible(" ".join(str(value).split())), 60)
         seen[label] = seen.get(label, 0) + 1
         labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
     return labels

@@ -119,7 +119,10 @@ def heatmap(frame: pd.DataFrame, value: str, title: str) -> Spec:
 
 
 def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
-    """Bars lying down, in the order given: ``label`` is what each is called, ``field`` what a click gives."""
+    """Bars lying down, in the order given: ``label`` is what each is called, ``field`` what a click gives.
+
+    ``written``, if there is such a column, is what stands behind each.
+    """
     names = {"labelLimit": 230, "ticks": False, "domain": False}
     room = float(shown[value].max()) * 1.15 if len(shown) else 1  # for the number behind the longest bar
     placed: Spec = {
@@ -127,8 +130,10 @@ def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
         "x": {"field": value, "type": "quantitative", "title": None, "axis": None, "scale": {"domainMax": room}},
         "tooltip": [_tip("label", "Name"), _tip(value, title, "quantitative")],
     }
-    number = {"field": value, "type": "quantitative", "format": "$,.3~r" if value.endswith("cost") else ",.3~s"}
-    text = {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": _theme_color("textColor")}
+    number: Spec = {"field": value, "type": "quantitative", "format": ",.3~s"}
+    if "written" in shown:
+        number = {"field": "written", "type": "nominal"}
+    label = {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": _theme_color("textColor")}
     spec = _chart(shown, 24 * max(1, len(shown)) + 8, {}, {}, field)
     bar = {"type": "bar", "cornerRadiusEnd": 3, "height": 15}
     if value == "failures":
@@ -136,7 +141,7 @@ def bars(shown: pd.DataFrame, value: str, title: str, field: str) -> Spec:
     spec["params"][0]["views"] = ["bars"]
     spec["layer"] = [
         {"name": "bars", "mark": bar, "encoding": {**placed, "opacity": _FADED}},
-        {"mark": text, "encoding": {**placed, "text": number}},
+        {"mark": label, "encoding": {**placed, "text": number}},
     ]
     del spec["mark"], spec["encoding"]
     return spec
