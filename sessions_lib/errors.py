@@ -147,6 +147,10 @@ class BudgetReached(SessionError):
         super().__init__(f"{told}; nothing was sent. Raise the budget, or agree to go on.")
 
 
+class ConversationTooLong(ProviderError):
+    """What is sent does not fit into the model's context: a fork may go on with its newest turns."""
+
+
 class ToolsRefused(ProviderError):
     """The model takes no tools, and was asked with some: whether to ask without them is a person's to say."""
 

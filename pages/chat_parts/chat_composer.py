@@ -5,6 +5,7 @@ A prompt that could not be stored is shown with the reason, and never lost. Only
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -23,11 +24,12 @@ from sessions_lib.agent.runs import Run
 from sessions_lib.errors import SessionError, SessionLocked
 from sessions_lib.messages import attachments, tool_calls, turn_count
 from sessions_lib.messages.content import Message
-from sessions_lib.messages.request import SEND_EVERYTHING, summed_up
+from sessions_lib.messages.request import SEND_EVERYTHING, SEND_FROM, newest_that_fit, summed_up
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 
+_HOW = {True: "are summed up for the model", False: "are not sent to the model"}
 _UNSENT = "chat_unsent_files"  # of the prompt that could not be sent
 _TOLD = "chat_failure_told"  # the failed run this visitor was taken to
 
@@ -157,22 +159,42 @@ def answer(session_id: str, *, over_budget: bool = False, without_tools: bool = 
         chat_state.refused(error)
 
 
+def _go_on_with_newest(session_id: str, refusal: str) -> None:
+    """Answer the waiting prompt in a fork that sends its newest turns alone."""
+    chat_state.dismiss()
+    try:
+        session = folder.manager().open(session_id)
+        named = [int(number) for number in re.findall(r"\d{4,7}", refusal.replace(",", ""))]
+        size = session.meta.get("context_tokens")
+        limit = size if isinstance(size, int) and size > 0 else min(named, default=None)
+        said = session.messages
+        start = newest_that_fit(said, limit)
+        child = session.fork(at=len(said), mark="newest turns")
+        child.update_meta({SEND_FROM: child.messages[start].get("id")})
+        chat_state.go(child.id)
+        runs.start(child.id, None, providers.run_settings(child.meta))
+    except SessionError as error:
+        chat_state.refused(error)
+
+
 def draw_summed_up(session: Session) -> None:
-    """How much of the history a summary stands for in the next request, and the choice to send everything."""
-    index = summed_up(session.messages)
+    """How much of the history is not in the next request as it was said, and the choice to send everything."""
+    begins = session.meta.get(SEND_FROM)
+    cut = next((at for at, message in enumerate(session.messages) if begins and message.get("id") == begins), None)
+    index = summed_up(session.messages) if cut is None else cut
     if index is None:
         return
     sends_all = bool(session.meta.get(SEND_EVERYTHING))
     turns = wording.count(turn_count(session.messages[:index]), "earlier turn")
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="chat-summed-up"):
         st.caption(
-            f":material/compress: {turns} go along in full, beside their summary."
+            f":material/compress: {turns} go along in full."
             if sends_all
-            else f":material/compress: {turns} are summed up for the model; the session keeps all.",
+            else f":material/compress: {turns} {_HOW[cut is None]}; the session keeps all.",
             width="content",
         )
         st.button(
-            "Send the summary instead" if sends_all else "Send everything",
+            "Send less again" if sends_all else "Send everything",
             key="chat-send-everything",
             type="tertiary",
             on_click=_send_everything,
@@ -209,6 +231,15 @@ def draw_state(session: Session, run: Run | None, *, is_live: bool) -> None:
             browser.scroll_to(key)  # the prompt field covers what stands below the window
     elif waiting and waiting != "prompt":
         st.caption(f":material/history: {waiting}")
+    if waiting and failed and run is not None and run.was_too_long:
+        st.button(
+            "Go on with the newest turns, in a fork",
+            key=f"chat-newest-{session.id}",
+            icon=":material/content_cut:",
+            help="The fork keeps all that was said, and sends the turns that are likely to fit.",
+            on_click=_go_on_with_newest,
+            args=(session.id, run.error or ""),
+        )
     if waiting and failed and run is not None and run.refused_tools:
         st.button(
             "Ask without the tools",

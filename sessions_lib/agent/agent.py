@@ -51,10 +51,9 @@ from sessions_lib.messages import content, tool_calls, usage
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.request import (
     LONGEST_RESULT,
-    SEND_EVERYTHING,
     TAIL,
-    from_summary,
     left_out_of,
+    to_send,
     user_first,
     without_superseded,
 )
@@ -313,10 +312,7 @@ class Agent:
 
     def _request(self, endpoint: Endpoint) -> dict[str, Any]:
         """What is asked of the model of ``endpoint``."""
-        said_so_far = self.session.messages
-        if not self.session.meta.get(SEND_EVERYTHING):
-            said_so_far = from_summary(said_so_far)
-        sent = without_superseded(said_so_far)
+        sent = without_superseded(to_send(self.session.messages, self.session.meta))
         said = messages.for_request(sent, self.system, is_own=owned.is_made_by(endpoint))
         request: dict[str, Any] = {"messages": user_first(said), "stream_options": {"include_usage": True}}
         if self.tools:

@@ -43,7 +43,7 @@ from sessions_lib.agent.events import (
     Waiting,
 )
 from sessions_lib.agent.tools import Tool
-from sessions_lib.errors import Holder, SessionError, SessionLocked, ToolsRefused
+from sessions_lib.errors import ConversationTooLong, Holder, SessionError, SessionLocked, ToolsRefused
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
@@ -153,6 +153,7 @@ class Run:
         self._notices: list[str] = []
         self._waiting: Wait | None = None
         self._stored = stored
+        self.was_too_long = False  # it failed because the history does not fit into the model's context
         self.refused_tools = False  # it failed because the model takes no tools: a person may have it asked without
 
     @property
@@ -242,6 +243,7 @@ class Run:
         except SessionError as error:
             ended = ("failed", str(error))
             self.refused_tools = isinstance(error, ToolsRefused)
+            self.was_too_long = isinstance(error, ConversationTooLong)
         finally:
             hold.release()
             with self._changed:

@@ -31,6 +31,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # and any other name of a person
 _NINE = re.compile(r"[A-Za-z0-9]{9}")
 _SENT_PARTS = ("text", "image_url", "input_audio", "file")
 _EMPTY, _NO_OUTPUT = "(empty)", "(no output)"
+_LETTERS_A_TOKEN = 3
+SEND_FROM = "send_from"  # in the metadata of a session: the message from which on its history is sent
 SEND_EVERYTHING = "send_everything"  # in the metadata of a session: its summaries replace nothing
 _SUMMARY = "(What was said before, summed up:)"
 _BEGUN = "(The assistant spoke first.)"
@@ -90,6 +92,27 @@ def summed_up(stored: Sequence[Message]) -> int | None:
         if isinstance(source, Mapping) and source.get("kind") == "compaction" and _text_of(stored[index]).strip():
             return index
     return None
+
+
+def to_send(stored: Sequence[Message], meta: Mapping[str, Any]) -> list[Message]:
+    """What of ``stored`` goes to the model: from its newest summary on, or from the turn that the session's metadata
+    names (``SEND_FROM``); all of it where that says so (``SEND_EVERYTHING``)."""
+    if meta.get(SEND_EVERYTHING):
+        return list(stored)
+    start = next((at for at, message in enumerate(stored) if message.get("id") == meta.get(SEND_FROM)), 0)
+    return from_summary(stored[start:] if meta.get(SEND_FROM) else stored)
+
+
+def newest_that_fit(stored: Sequence[Message], tokens: int | None) -> int:
+    """The index of the turn from which the newest turns are likely to fit into ``tokens`` of context, leaving room for
+    an answer; without a number, the newer half of the text. The last turn is always kept."""
+    starts = [start for start, _ in tool_calls.each_turn(stored)]
+    sizes = [len(content.searchable(message)) // _LETTERS_A_TOKEN + 10 for message in stored]
+    room = tokens * 6 // 10 if tokens else sum(sizes) // 2
+    for start in starts:
+        if sum(sizes[start:]) <= room:
+            return start
+    return starts[-1] if starts else 0
 
 
 def from_summary(stored: Sequence[Message]) -> list[Message]:

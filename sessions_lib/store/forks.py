@@ -27,6 +27,7 @@ _INHERITED_SETTINGS = (
     "effort",
     "refused",
     "send_everything",
+    "send_from",
     "tags",
 )
 

@@ -747,3 +747,20 @@ def test_usage_is_what_the_provider_reported(notebook, model):
     send(page, "Hello")
 
     expect(page.get_by_text("7 in · 2 out")).to_be_visible()
+
+
+def test_a_history_that_is_too_long_goes_on_with_its_newest_turns_in_a_fork(notebook, model):
+    for number in range(30):
+        SessionManager(notebook.folder).open("a").extend(
+            [{"role": "user", "content": f"Question {number} " + "x" * 400}, {"role": "assistant", "content": "So."}]
+        )
+    model.queue = [status(400, "This model's maximum context length is 1024 tokens."), say("Short.")]
+    page = notebook.open("/chat?session=a")
+    send(page, "Too long?")
+    page.get_by_role("button", name="Go on with the newest turns").click()
+
+    expect(page.get_by_text("Short.", exact=True)).to_be_visible()
+    expect(page.get_by_text("earlier turns are not sent to the model")).to_be_visible()
+    assert len(model.requests[-1]["messages"]) < 12
+    assert model.requests[-1]["messages"][-1]["content"] == "Too long?"
+    assert len(lines(notebook.folder / "a.jsonl")) == 63

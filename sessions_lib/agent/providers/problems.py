@@ -14,7 +14,7 @@ from sessions_lib.agent.providers.endpoints import OPENAI_URL, Endpoint, is_same
 from sessions_lib.agent.providers.waiting import SHOWN_FROM_S, asked_for
 from sessions_lib.agent.providers.waiting import said as told_wait
 from sessions_lib.agent.providers.words import decoded, is_too_long, words
-from sessions_lib.errors import ProviderError
+from sessions_lib.errors import ConversationTooLong, ProviderError
 
 IS_IT_V1 = "Is it a Chat Completions address? It usually ends with /v1"
 _LONGEST = 500  # characters of a server's words
@@ -36,6 +36,9 @@ def problem(error: Exception, endpoint: Endpoint, *, has_begun: bool = False, hi
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException):
         return ProviderError(f"{where} did not answer in time. Try again, or look at what that server is doing.")
     if isinstance(error, openai.APIStatusError):
+        said = told(_body_of(error), endpoint)
+        if error.status_code not in (401, 403, 404, 429) and is_too_long(said):
+            return _too_long(f" ({error.status_code})", said, error.status_code)
         text = _refusal(error.status_code, _body_of(error), asked_for(error.response.headers), endpoint)
         return ProviderError(f"{text}.{hint and f' {hint}'}", status=error.status_code)
     if isinstance(error, openai.APIConnectionError | httpx2.HTTPError | OSError):
@@ -62,8 +65,6 @@ def reported(body: Any, endpoint: Endpoint) -> ProviderError:
 
 def _refusal(status: int, body: Any, wait_s: float | None, endpoint: Endpoint) -> str:
     where, said = endpoint.name, told(body, endpoint)
-    if status not in (401, 403, 404, 429) and is_too_long(said):
-        return str(_too_long(f" ({status})", said)).rstrip(".")
     if status == 401 and not endpoint.api_key:
         return f"{where} wants an API key (401), and none was sent. {_where_keys_are(endpoint)}{said}"
     if wait_s is not None and wait_s >= SHOWN_FROM_S and (status == 429 or status >= 500):
@@ -79,8 +80,9 @@ def _refusal(status: int, body: Any, wait_s: float | None, endpoint: Endpoint) -
     return f"{where} refused the request ({status}){said}"
 
 
-def _too_long(status: str, said: str) -> ProviderError:
-    return ProviderError(f"The conversation is too long for this model{status}. Fork from an earlier message{said}.")
+def _too_long(told_status: str, said: str, status: int | None = None) -> ProviderError:
+    text = f"The conversation is too long for this model{told_status}. Fork from an earlier message{said}."
+    return ConversationTooLong(text, status=status)
 
 
 def without_key(endpoint: Endpoint) -> ProviderError:
