@@ -113,6 +113,8 @@ def _draw_endpoint(settings: Mapping[str, Any], url: str, key: str) -> dict[str,
     with st.container(horizontal=True):
         for label, icon, ask in (("List models", "list", _list_models), ("Test", "network_check", _test)):
             st.form_submit_button(label, key=f"{key}-{icon}", icon=f":material/{icon}:", on_click=ask, args=(url, key))
+    if model and (day := providers.ends_on(model)) is not None:
+        st.caption(f":material/event_busy: {safe_label(model, 60)} ends on {day}: choose another before.")
     if said := st.session_state.get(f"{key}-said-{url}"):
         st.caption(safe_label(said))
     sizes: dict[str, int] = st.session_state.get(f"{key}-sizes-{url}", {})

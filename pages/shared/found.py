@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -21,6 +21,7 @@ from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.store.store import SessionCatalog
 
 # What the choice says → its label, the order of the catalog, and whether it starts with the largest.
+_OF_TRIALS = "trial:*"
 ORDERS = {
     "": ("Newest, forks below", "family", True),
     "newest": ("Last message", "last_active", True),
@@ -72,13 +73,22 @@ def at_one_moment() -> Iterator[None]:
         yield
 
 
+def _listed(asked: Query) -> Query:
+    """``asked`` without the repeats of trials, unless it asks for some: hundreds of forks that nobody looks for."""
+    named = (*asked.tags, *asked.any_tags)
+    if not folder.store().trials() or any(tag.startswith(_OF_TRIALS[:-1]) for tag in named):
+        return asked
+    return replace(asked, not_tags=(*asked.not_tags, _OF_TRIALS))
+
+
 def find(chosen: Filters, order: str, page: int, size: int) -> Found:
     """The ``page`` (from 1) of ``size`` sessions that the filters leave; the last one if there are not so many."""
     _, by, descending = ORDERS[order]
-    found = catalog().page(chosen.asked, by, descending=descending, offset=(page - 1) * size, limit=size)
+    asked = _listed(chosen.asked)
+    found = catalog().page(asked, by, descending=descending, offset=(page - 1) * size, limit=size)
     if found.total and not found.rows:
         last = (found.total - 1) // size * size
-        found = catalog().page(chosen.asked, by, descending=descending, offset=last, limit=size)
+        found = catalog().page(asked, by, descending=descending, offset=last, limit=size)
     return Found([Row(*pair) for pair in zip(found.rows, found.depths, strict=True)], found.total)
 
 
@@ -86,9 +96,9 @@ def hits(chosen: Filters, limit: int | None = None) -> Sequence[Hit]:
     """Where the search is found in the sessions that the filters leave, newest first, at most ``limit``."""
     share = reading.indexing(folder.store().name)
     if share is None:
-        return once(_search, chosen.asked, limit)
+        return once(_search, _listed(chosen.asked), limit)
     with st.spinner(f"{share:.0%} of the texts are indexed. The others are read from their files, which takes longer."):
-        return catalog().search(chosen.asked, limit)
+        return catalog().search(_listed(chosen.asked), limit)
 
 
 def _search(asked: SessionCatalog, query: Query, limit: int | None) -> list[Hit]:
@@ -116,7 +126,7 @@ def _lineage(asked: SessionCatalog) -> dict[str, tuple[str, int]]:
 
 def ids(chosen: Filters) -> Sequence[str]:
     """The ids of all sessions that the filters leave, newest first."""
-    return once(_ids, chosen.asked)
+    return once(_ids, _listed(chosen.asked))
 
 
 def _ids(asked: SessionCatalog, query: Query) -> Sequence[str]:
@@ -148,7 +158,9 @@ def _count(asked: SessionCatalog) -> int:
 
 def newest(count: int) -> list[SessionInfo]:
     """The ``count`` sessions that were said something to last, newest first."""
-    return catalog().list(count)
+    return (
+        list(catalog().page(_listed(Query()), limit=count).rows) if folder.store().trials() else catalog().list(count)
+    )
 
 
 def without_each(chosen: Filters) -> list[tuple[str, Filters, int]]:

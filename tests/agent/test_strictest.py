@@ -27,9 +27,15 @@ def go_on_with_all(manager: SessionManager) -> int:
 
             assert agent.chat("And now?") == "Yes.", session_id
             assert path.read_bytes().startswith(before.rstrip(b"\n")), session_id
-            sent = server.sent[-1]
+            sent = server.requests[-1]["messages"]
             assert sent[-1]["role"] == "user"
             assert str(sent[-1]["content"]).endswith("And now?") or sent[-1]["content"][-1]["text"] == "And now?"
+            over = Agent(
+                session_id=session_id, base_url=server.url, model="tiny", wire="responses", save_dir=manager.folder
+            )
+            assert over.chat("And then?") == "Yes.", session_id
+            assert server.paths[-1] == "responses"
+            assert "changed" not in over.session.messages[-1]
     return len(ids)
 
 

@@ -24,7 +24,9 @@ def made(folder, name="short-answers"):
         trial.results[id] = Result(
             variant.name, repeat, id, verdicts=(repeat > 1, None), tokens=10 * repeat, seconds=1.5
         )
-        session.fork(id).append({"role": "assistant", "content": f"Ember {repeat}."})
+        fork = session.fork(id)
+        fork.update_meta({"tags": [f"trial:{name}"]})
+        fork.append({"role": "assistant", "content": f"Ember {repeat}."})
     trial.save()
     return trial
 
@@ -83,3 +85,13 @@ def test_an_address_that_leads_nowhere_gets_a_sentence(open_page, folder):
     assert "There is no trial" in texts(open_page("trials", trial="none"))
     assert "There is no session" in texts(open_page("trials", new="none")).replace("no session called", "no session")
     assert not open_page("trials", new="a", at="²").exception
+
+
+def test_repeats_are_kept_out_of_home_and_sessions_unless_asked_for(open_page, folder):
+    made(folder)
+    assert "base again" not in texts(open_page("home"))
+    for query, count in (({}, 1), ({"tag": "trial:short-answers"}, 12), ({"q": "Ember"}, 1)):
+        page = open_page("sessions", **query)
+        assert not page.exception
+        (table,) = page.dataframe
+        assert len(table.value) == count
