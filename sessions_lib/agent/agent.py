@@ -122,6 +122,7 @@ class Agent:
         self._is_without_tools = without_tools
         self._approve, self._asks_later = approve, asks_later
         self._decisions = dict(decisions or {})
+        self._told: set[str] = set()  # what was said in this run
         self._changes: list[str] = []  # what was changed in the request that is being answered
         self._who = Answerer(model, base_url, api_key, client, system, temperature, wire, effort)
         self.session = session if session is not None else _session(name, session_id, save_dir, auto_save)
@@ -214,6 +215,7 @@ class Agent:
         ``ProviderError``: see the module. ``StepLimitReached`` after ``max_steps`` model calls without an answer.
         """
         hold = hold or self.begin(prompt)
+        self._told.clear()
         try:
             yield from self._steps(stop or Stop.never())
         finally:
@@ -256,7 +258,7 @@ class Agent:
         model_call = providers.ModelCall(self._who.client, self.endpoint, self._request, remembered)
         self._changes = [*self._said_before(), *left_for_another(self.session.messages, self.endpoint)]
         for sentence in self._changes:
-            yield Notice(sentence)
+            yield from self._notice(sentence)
         answer, started, first_token_ms = Answer(), time.perf_counter(), None
         key = self._own_key()
         words, thoughts = Withheld(key), Withheld(key)
@@ -265,7 +267,7 @@ class Agent:
             for chunk in chunks:
                 if isinstance(chunk, providers.Changed):
                     self._changes.append(chunk.text)
-                    yield Notice(chunk.text)
+                    yield from self._notice(chunk.text)
                     continue
                 if isinstance(chunk, providers.Wait):
                     yield Waiting(chunk.seconds, chunk.reason)
@@ -322,6 +324,12 @@ class Agent:
         if (effort := self._who.effort(self.session)) is not None:
             request["reasoning_effort"] = effort
         return request
+
+    def _notice(self, sentence: str) -> Events:
+        """Say ``sentence``, once in a run."""
+        if sentence not in self._told:
+            self._told.add(sentence)
+            yield Notice(sentence)
 
     def _said_before(self) -> list[str]:
         """What is said before the answer of a request that is asked with less than it might be."""

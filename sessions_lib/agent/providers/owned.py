@@ -97,12 +97,18 @@ def left_for_another(stored: Sequence[Message], endpoint: Endpoint) -> list[str]
     is_own = is_made_by(endpoint)
     answers = [message for message in stored if message.get("role") == "assistant"]
     held = [message for message in answers if not is_own(message) and any(message.get(key) for key in _RETURNED)]
-    makers = dict.fromkeys(str((message.get("wire") or {}).get("model") or message.get("model")) for message in held)
+    makers = dict.fromkeys(_maker(message) for message in held)
     if not held:
         return []
     count = text.count(len(held), "earlier answer")
     said = f"The hidden reasoning of {count} ({', '.join(makers)}) is for the model that made it, and is left out."
     return [] if any(said in (message.get("changed") or ()) for message in answers) else [said]
+
+
+def _maker(message: Message) -> str:
+    mark = message.get("wire")
+    named = mark.get("model") if isinstance(mark, Mapping) else None
+    return str(named or message.get("model") or "another model")
 
 
 def is_made_by(endpoint: Endpoint) -> Callable[[Message], bool]:
