@@ -67,6 +67,13 @@ with folder.errors_told():
         titles = {branch.id: branch.title for branch in comparison.branches}
         deciding.draw_verdict_menu(shown, titles)
         deciding.draw_home_button(shown, is_live=bool(asking.live(shown)))
+        st.page_link(
+            page("trials"),
+            label="Try 10 times …",
+            icon=":material/science:",
+            query_params=links.to_new_trial(shown[0], len(comparison.branches[0].messages), "", shown[1:]),
+            help="Ask each of these branches the same, ten times: is one better, or was it luck?",
+        )
     deciding.draw_home(shown, titles)
     deciding.draw_verdict(shown, titles)
     branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)

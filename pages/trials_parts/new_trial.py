@@ -13,11 +13,10 @@ import streamlit as st
 
 from pages.shared import folder, links, providers
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import places
 from sessions_lib.store.session import Session
-from sessions_lib.trials import checks, running
+from sessions_lib.trials import checks, estimate, running
 from sessions_lib.trials.trial import Trial, Variant
 
 MOST = 4
@@ -67,18 +66,16 @@ def draw(session_id: str) -> None:
     settings = providers.run_settings(session.meta)
     tools = None if settings.tools is None else list(settings.tools)
     effects = _effects(tools, key)
-    answers = repeats * (len(variants) + 1)
-    judged = sum("judge" in check.made for check in checked if check.made) * answers
-    st.caption(
-        f":material/info: {text.count(answers + judged, 'request')} at least: {len(variants)} "
-        f"{'variants' if len(variants) > 1 else 'variant'} and the first once more, to see how much is noise."
-    )
     problems = [check.problem for check in checked if check.problem]
     for problem in problems:
         st.caption(f":material/error: {safe_label(problem)}")
     asked = _Asked(
         session_id, at, prompt, variants, [check.made for check in checked if check.made], repeats, name.strip()
     )
+    if prompt.strip() and not problems:
+        with folder.errors_told():
+            said = estimate.sentence(asked.trial(Session.open(folder.store(), session_id)))
+            st.caption(f":material/info: {safe_label(said, 300)} The first variant is asked twice: that much is noise.")
     st.button(
         "Set up and start", type="primary", key=f"{key}-go", disabled=not prompt.strip() or bool(problems),
         on_click=_start, args=(asked, parallel, tools, effects, settings.api_key),
@@ -100,6 +97,11 @@ class _Asked:
     checks: list[Mapping[str, Any]]
     repeats: int
     name: str
+
+    def trial(self, begins: Session) -> Trial:
+        """The trial that is asked for, which starts in ``begins``; not stored yet."""
+        name = self.name or None
+        return Trial(begins, self.at, [self.prompt], self.variants, self.checks, self.repeats, name=name)
 
 
 def _asked_number(name: str, most: int) -> int:
@@ -217,10 +219,7 @@ def _start(asked: _Asked, parallel: int, tools: list[Any] | None, effects: str, 
     try:
         if asked.name and store.trial(asked.name) is not None:
             raise SessionError(f"There is a trial {asked.name!r} already. Choose another name.")
-        begins = Session.open(store, asked.session)
-        trial = Trial(
-            begins, asked.at, [asked.prompt], asked.variants, asked.checks, asked.repeats, name=asked.name or None
-        )
+        trial = asked.trial(Session.open(store, asked.session))
         running.start(trial, parallel, tools=tools, effects=effects, api_key=api_key)
     except SessionError as error:
         acting.tell("Nothing was asked.", faults=[str(error)])

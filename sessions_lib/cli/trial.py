@@ -60,6 +60,7 @@ def new(
 
     Example: forkbook trial new quest-1 -p "What now?" -v base -v 'short:{"system":"Be short."}' -c torch
     """
+    from sessions_lib.trials import estimate
     from sessions_lib.trials.trial import Trial
 
     found = options.opened(folder, session)
@@ -70,7 +71,7 @@ def new(
     )
     made.save()
     printing.data(made.name)
-    printing.talk(f"{printing.count(made.requests(), 'request')} at least. Run it: forkbook trial run {made.name}")
+    printing.talk(f"{estimate.sentence(made)} Run it: forkbook trial run {made.name}")
 
 
 def _variant(text: str) -> Any:

@@ -15,7 +15,7 @@ import pytest
 
 from sessions_lib import Session, SessionManager, tool
 from sessions_lib.errors import SessionError
-from sessions_lib.trials import Trial, Variant, checks, intervals, running, table
+from sessions_lib.trials import Trial, Variant, checks, estimate, intervals, running, table
 from sessions_lib.trials.checks import Run, look, passes
 from tests.model_server import ModelServer, ask, say
 from tests.record import call, result
@@ -363,3 +363,20 @@ def test_better_is_said_only_where_luck_is_no_explanation(session) -> None:
         1.0,
         pytest.approx(10 / 120),
     ]
+
+
+def test_what_it_will_take_is_said_before_and_what_is_not_known_too(session) -> None:
+    def sentence() -> str:
+        return estimate.sentence(Trial(session, None, ["And wide?"], [Variant("base")], repeats=5))
+
+    assert (
+        sentence()
+        == "10 requests at least; what they cost is not known before: no answer here has reported its tokens."
+    )
+    session.append({"role": "assistant", "content": "So.", "usage": {"prompt_tokens": 900, "completion_tokens": 100}})
+    session.update_meta({"model": "gpt-5", "base_url": "https://api.openai.com/v1"})
+    assert sentence() == "10 requests at least, probably about $0.022 (about 10,000 tokens in and 1,000 out)."
+    session.update_meta({"model": "nobody-knows"})
+    assert sentence() == "10 requests at least, about 10,000 tokens in and 1,000 out; nobody-knows has no price."
+    session.update_meta({"base_url": "http://127.0.0.1:11434/v1"})
+    assert sentence() == "10 requests at least, about 10,000 tokens in and 1,000 out, unmetered."
