@@ -153,6 +153,7 @@ def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
         "+1 vs A",
         "+20 vs A",
         "+13 vs A",
+        "\xa0",  # what it cost is unknown in both
         "+500 ms vs A",
         "= A",
         "= A",
