@@ -84,7 +84,7 @@ def _dialog() -> None:
         if paths or uploaded:
             _import(paths, uploaded, again=again)
             st.rerun()
-        st.caption(":red[Choose a place, a path or a file first.]")
+        st.caption(":red[Choose a place, a path or a file first.] A file that is still on its way needs a moment.")
 
 
 def _places() -> list[Path]:

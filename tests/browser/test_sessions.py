@@ -183,8 +183,10 @@ def test_uploaded_sessions_are_imported_and_reported(serve, tmp_path):
     page = app.open("/sessions")
 
     page.get_by_role("button", name="Import").locator("visible=true").first.click()
-    page.locator('input[type="file"]').set_input_files(file)
-    page.locator(".st-key-import_start button:not([disabled])").click()
+    with page.expect_response(lambda answer: "upload_file" in answer.url and answer.request.method == "PUT"):
+        page.locator('input[type="file"]').set_input_files(file)
+    app.settle(page)
+    page.locator(".st-key-import_start button").click()
     page.wait_for_selector("text=new session")
     page.locator(".st-key-import_done button").click()
     app.settle(page)
