@@ -139,12 +139,6 @@ def parse(text: str, zone: tzinfo | None = None) -> Query:
     return Query(text=text, notes=tuple(notes), **found)
 
 
-def literal(text: str) -> Query:
-    """A query for ``text`` as one phrase, whatever characters are in it."""
-    phrase = " ".join(fold(text).split())
-    return Query(text=text, phrases=(phrase,) if phrase else ())
-
-
 def tokens(text: str) -> list[str]:
     """The words, phrases and filters of ``text`` one by one, as they were typed.
 

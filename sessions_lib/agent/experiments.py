@@ -16,7 +16,6 @@ from sessions_lib import names
 from sessions_lib.agent import runs
 from sessions_lib.agent.providers.endpoints import is_same_place, without_secrets
 from sessions_lib.agent.runs import Run, Settings
-from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import SessionError
 from sessions_lib.store.manager import SessionManager
 
@@ -58,15 +57,6 @@ def _start(session_id: str, prompt: str, settings: Callable[[str], Settings]) ->
         return Asked(session_id, run=runs.start(session_id, prompt, settings(session_id)))
     except SessionError as error:
         return Asked(session_id, error=str(error))
-
-
-def effects_at_stake(tools: Sequence[Tool], branches: int) -> list[str]:
-    """One sentence for each tool that changes the world: what a person should know before asking ``branches`` at once.
-
-    >>> effects_at_stake([], 3)
-    []
-    """
-    return [f"{tool.name} may run in {branches} branches" for tool in tools if tool.effect]
 
 
 def try_in_parallel(

@@ -47,11 +47,6 @@ class Difference:
     b: Marked | None = None
 
     @property
-    def is_alike(self) -> bool:
-        """True if the texts are alike enough to mark words."""
-        return self.a is not None
-
-    @property
     def is_spacing_only(self) -> bool:
         """True if nothing differs but white space (or nothing at all)."""
         return self.a is not None and self.b is not None and not (self.a.is_changed or self.b.is_changed)
@@ -62,8 +57,8 @@ def difference(a: str, b: str, *, alike: float = ALIKE) -> Difference:
 
     >>> difference("Go west at dawn.", "Go east at dawn.").b
     (Segment(text='Go ', changed=False), Segment(text='east', changed=True), Segment(text=' at dawn.', changed=False))
-    >>> difference("Go west at dawn.", "Bring a lamp.").is_alike
-    False
+    >>> difference("Go west at dawn.", "Bring a lamp.").a is None  # not alike enough to mark words
+    True
     """
     if a == b:
         return Difference(1.0, Marked(a), Marked(b))

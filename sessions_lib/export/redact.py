@@ -245,8 +245,3 @@ def find(said: Sequence[Message], patterns: Sequence[str] = (), meta: Mapping[st
 def redact(said: Sequence[Message], patterns: Sequence[str] = ()) -> list[Message]:
     """Copies of ``said`` with everything found replaced."""
     return list(Redaction(patterns).leaving(said, {}).said)
-
-
-def redact_meta(meta: Mapping[str, Any], patterns: Sequence[str] = ()) -> dict[str, Any]:
-    """A copy of a session's metadata (title, tags, system prompt, ids, all of it) with everything found replaced."""
-    return dict(Redaction(patterns).leaving([], meta).meta)

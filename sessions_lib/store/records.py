@@ -259,11 +259,6 @@ class SessionInfo:
     fault: str | None = None
     place: str = ""
 
-    @property
-    def has_title(self) -> bool:
-        """True if the title was given, not derived from the first prompt."""
-        return bool(given_title(self.meta))
-
 
 @dataclass(frozen=True, slots=True)
 class Page:

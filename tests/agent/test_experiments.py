@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sessions_lib import SessionManager, messages, stats, tool
+from sessions_lib import SessionManager, messages, stats
 from sessions_lib.agent import experiments, runs
 from sessions_lib.agent.experiments import Variant
-from sessions_lib.agent.tools import as_tools
 from sessions_lib.compare import verdicts
 from sessions_lib.errors import ForkPointForbidden, SessionError, SessionExists
 from sessions_lib.store import merge_sessions
@@ -95,20 +94,6 @@ def test_an_empty_prompt_is_sent_to_nobody(manager: SessionManager) -> None:
         experiments.ask(["a"], "  \n", lambda one: runs.Settings(manager.store))
 
     assert contents(manager, "a")[-1] == "Coast or hills?"
-
-
-def test_tools_that_change_the_world_are_counted_before_asking() -> None:
-    @tool
-    def buy(item: str) -> str:
-        """Buy."""
-        return item
-
-    @tool(effect=False)
-    def look(item: str) -> str:
-        """Look."""
-        return item
-
-    assert experiments.effects_at_stake(as_tools([buy, look]), 3) == ["buy may run in 3 branches"]
 
 
 # ---------------------------------------------------------------- try in parallel

@@ -29,7 +29,7 @@ from tests.benchmarks.harness import Raced, Row, installed, milliseconds, proces
 
 WORD = "zephyrquartz"
 INSIDE = [*corpus.NEEDLES, "phyrquar", "据库", "库", "迁移", "🦊", "regional", "SAY", "farol", "[a-z"]
-ASKED = [query.literal(needle) for needle in (*INSIDE, *corpus.TRAPS)]
+ASKED = [query.Query(phrases=(query.fold(needle),)) for needle in (*INSIDE, *corpus.TRAPS)]
 ASKED += map(
     query.parse,
     ("tag:python checkpoint drift", "role:tool zephyrquartz", "is:fork", "has:error raposa", "on:2026-03-05"),

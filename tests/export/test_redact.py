@@ -138,7 +138,7 @@ MESSAGES: list[dict[str, Any]] = [
 def test_a_secret_of_the_metadata_that_could_be_an_id_is_none() -> None:
     meta = {"x": {"password": "geheim", "argv": ["--token", "abcdef12"]}, "clientSecret": "geheim", "parent": "a-1"}
 
-    assert redact.redact_meta(meta) == {
+    assert redact.Redaction().leaving([], meta).meta == {
         "x": {"password": "[secret]", "argv": ["--token", "[secret]"]},
         "clientSecret": "[secret]",
         "parent": "a-1",
@@ -210,7 +210,7 @@ def test_the_preview_lists_what_would_be_replaced_and_where() -> None:
 def test_metadata_is_redacted_with_its_tags_and_system_prompt() -> None:
     meta = {"title": "Ana <ana@example.org>", "tags": ["/home/ana"], "system": "password: hunter2", "id": "a"}
 
-    assert redact.redact_meta(meta) == {
+    assert redact.Redaction().leaving([], meta).meta == {
         "title": "Ana <[e-mail address]>",
         "tags": ["~"],
         "system": "password: [secret]",

@@ -69,7 +69,7 @@ def test_a_session_says_where_it_came_from(tmp_path: Path) -> None:
     }
     assert info.meta["created"] == "2026-03-01T10:00:02.000Z"
     assert info.id == "q1"
-    assert not info.has_title
+    assert "title" not in info.meta
 
 
 def test_a_source_that_has_grown_adds_only_what_is_new(tmp_path: Path) -> None:

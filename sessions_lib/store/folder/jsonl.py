@@ -210,12 +210,3 @@ def ends_line(path: Path, size: int) -> bool:
             return file.read(1) == b"\n"
     except OSError:
         return False
-
-
-def append(path: Path, records: Sequence[Any], *, create: bool = False) -> int:
-    """Add each of ``records`` as a line in one write, on disk when it returns; the file's new size in bytes.
-
-    A torn last line is ended first, so a record never joins it. ``create`` makes a missing file (0600), else
-    ``FileNotFoundError``. If the disk refuses, the file keeps its previous size and ``StorageError`` is raised.
-    """
-    return disk.append(path, encoding.encode_lines(records), create=create)

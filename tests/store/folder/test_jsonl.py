@@ -40,7 +40,7 @@ def damage(lines: jsonl.Lines) -> list[tuple[int, str]]:
 def test_any_message_round_trips(tmp_path_factory: pytest.TempPathFactory, messages: list[dict[str, object]]) -> None:
     path = tmp_path_factory.mktemp("s") / "a.jsonl"
 
-    jsonl.append(path, messages, create=True)
+    disk.append(path, encoding.encode_lines(messages), create=True)
 
     found = jsonl.read(path)
     assert found.messages == messages
@@ -106,7 +106,7 @@ def test_a_file_cut_at_every_byte_keeps_every_whole_line_and_takes_the_next_mess
         assert len(before.damaged) == int(is_cut), cut
         assert path.read_bytes() == whole[:cut]
 
-        jsonl.append(path, [TALLER])
+        disk.append(path, encoding.encode_lines([TALLER]), create=False)
         after = jsonl.read(path)
         assert after.messages == [*before.messages, TALLER], cut
         assert path.read_bytes().startswith(whole[:cut])
@@ -134,7 +134,7 @@ def test_any_bytes_at_all_are_read_without_an_exception(
     assert len(found.ends) == len(found.line_numbers) == len(found.messages)
     assert found.messages == [record for line in jsonl.iterate(path) for record in line.records]
     json.dumps(found.messages, ensure_ascii=False).encode("utf-8")
-    jsonl.append(path, [TALLER])
+    disk.append(path, encoding.encode_lines([TALLER]), create=False)
     assert jsonl.read(path).messages == [*found.messages, TALLER]
 
 
@@ -152,7 +152,7 @@ def test_a_message_appended_behind_a_torn_line_is_not_glued_to_it(tmp_path: Path
     path = write(tmp_path / "a.jsonl", LIGHTHOUSES, GULL, '{"role":"user","content":"Which one is tal', end="")
     torn = path.read_bytes()
 
-    jsonl.append(path, [TALLER])
+    disk.append(path, encoding.encode_lines([TALLER]), create=False)
 
     found = jsonl.read(path)
     assert said(found.messages)[2:] == [TALLER["content"]]
@@ -231,7 +231,7 @@ def test_line_separators_inside_a_text_end_no_line(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_damage_and_stays_alone(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", b"\xef\xbb\xbf" + json.dumps(LIGHTHOUSES).encode(), GULL)
 
-    jsonl.append(path, [TALLER])
+    disk.append(path, encoding.encode_lines([TALLER]), create=False)
 
     found = jsonl.read(path)
     assert found.messages == [LIGHTHOUSES, GULL, TALLER]
@@ -323,7 +323,7 @@ def test_a_symbolic_link_is_neither_read_nor_written(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="symbolic link"):
         jsonl.read(link)
     with pytest.raises(StorageError, match="symbolic link"):
-        jsonl.append(link, [TALLER], create=True)
+        disk.append(link, encoding.encode_lines([TALLER]), create=True)
 
     assert secret.read_text() == "top secret\n"
 
@@ -340,7 +340,7 @@ def test_a_pipe_a_socket_or_a_folder_is_no_file_to_read(tmp_path: Path, monkeypa
         with pytest.raises(StorageError, match="not a regular file"):
             jsonl.read(tmp_path / f"{name}.jsonl")
         with pytest.raises(StorageError):
-            jsonl.append(tmp_path / f"{name}.jsonl", [TALLER], create=True)
+            disk.append(tmp_path / f"{name}.jsonl", encoding.encode_lines([TALLER]), create=True)
         with pytest.raises(StorageError, match="not a regular file"):
             repair(tmp_path, name, write=True)
 
@@ -357,16 +357,17 @@ def test_a_disk_that_refuses_a_new_file_is_told_with_the_name_it_was_to_have(tmp
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
-from sessions_lib.store.folder import jsonl
+from sessions_lib.messages import encoding
+from sessions_lib.store.folder import disk
 from sessions_lib.errors import StorageError
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 try:
-    jsonl.append(path, [{"role": "user", "content": "x" * 5000}])
+    disk.append(path, encoding.encode_lines([{"role": "user", "content": "x" * 5000}]), create=False)
 except StorageError as error:
     print(error)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    jsonl.append(path, [{"role": "user", "content": "after"}])
+    disk.append(path, encoding.encode_lines([{"role": "user", "content": "after"}]), create=False)
 """
 
 
@@ -390,7 +391,7 @@ def test_a_half_line_that_cannot_be_cut_back_is_ended_by_the_next_append(tmp_pat
     with path.open("ab") as file:
         file.write(b'{"role":"user","content":"half')
 
-    jsonl.append(path, [TALLER])
+    disk.append(path, encoding.encode_lines([TALLER]), create=False)
 
     assert jsonl.read(path).messages == [LIGHTHOUSES, TALLER]
 
