@@ -24,7 +24,7 @@ from sessions_lib import SessionManager, messages, prices, query, stats
 from sessions_lib.messages import model_calls, tool_calls, usage
 from sessions_lib.store import family, plain, records
 from sessions_lib.store.folder import message_heads, scan
-from sessions_lib.store.folder.index import catalog, fulltext, schema
+from sessions_lib.store.folder.index import catalog, file_states, fulltext, schema, search, upkeep
 from sessions_lib.store.folder.index.catalog import Catalog
 from sessions_lib.store.store import SessionCatalog
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, write
@@ -289,7 +289,7 @@ class Story:
 def test_whatever_happens_to_the_files_the_answers_are_those_of_the_plain_scan(
     tmp_path: Path, seed: int, batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "BATCH", batch)  # more changes than a batch take the way of a large folder
+    monkeypatch.setattr(upkeep, "BATCH", batch)  # more changes than a batch take the way of a large folder
     story = Story(tmp_path / "sessions", seed)
     kept = Catalog(story.folder)
     for step in range(40):
@@ -324,13 +324,13 @@ def test_a_large_index_answers_as_a_small_one(folder: Path, monkeypatch: pytest.
 
 
 def test_the_newest_of_very_many_hits_are_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext, "FREQUENT", 0)
+    monkeypatch.setattr(search, "FREQUENT", 0)
 
     same(Catalog(folder), folder)
 
 
 def test_more_candidates_than_a_statement_takes_are_all_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext, "MAX_VALUES", 2)
+    monkeypatch.setattr(search, "MAX_VALUES", 2)
 
     same(Catalog(folder), folder)
 
@@ -360,7 +360,7 @@ def test_an_index_that_is_mostly_dead_is_made_anew(folder: Path, monkeypatch: py
 
 
 def test_reopening_reads_no_session_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "SNAPSHOT_AFTER", 1)
+    monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER", 1)
     truth = Catalog(folder).list()
     read: list[str] = []
     update = catalog.catalog_rows.update
@@ -650,9 +650,9 @@ def test_parents_in_a_circle_end(tmp_path: Path) -> None:
 def test_file_states_come_back_as_they_were_stored() -> None:
     files = {"a.jsonl": (1, -5, (1 << 63) - 1), "b.meta.json": (0, 10**18, 7)}
 
-    assert catalog.unpack(catalog.pack(3, files)) == (3, files)
-    assert catalog.unpack(catalog.pack(0, {})) == (0, {})
-    assert catalog.unpack(b"") == (0, {})
+    assert file_states.unpack(file_states.pack(3, files)) == (3, files)
+    assert file_states.unpack(file_states.pack(0, {})) == (0, {})
+    assert file_states.unpack(b"") == (0, {})
 
 
 def test_a_session_that_was_answered_nothing_spent_nothing_and_stands_before_the_unknown_ones(tmp_path: Path) -> None:
@@ -711,7 +711,7 @@ def test_a_stored_prompt_without_a_time_takes_that_of_its_late_answer_whatever_f
 
 
 def test_copies_count_once_at_every_moment_of_a_first_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "BATCH", 1)
+    monkeypatch.setattr(upkeep, "BATCH", 1)
     for name in "abc":
         write(tmp_path / f"{name}.jsonl", LIGHTHOUSES, GULL)
     counted: list[int] = []

@@ -12,7 +12,7 @@ import pytest
 from sessions_lib import SessionManager
 from sessions_lib.query import parse
 from sessions_lib.store.folder import watch
-from sessions_lib.store.folder.index import catalog
+from sessions_lib.store.folder.index import upkeep
 from sessions_lib.store.folder.index.catalog import Catalog
 from tests.record import GULL, LIGHTHOUSES, write
 
@@ -29,7 +29,7 @@ def watched(tmp_path, monkeypatch):
     made = Catalog(tmp_path)
     made.watch()
     made.refresh()
-    monkeypatch.setattr(catalog, "scan_files", lambda folder: pytest.fail("all files were looked at"))
+    monkeypatch.setattr(upkeep, "scan_files", lambda folder: pytest.fail("all files were looked at"))
     yield made
     made.close()
 
