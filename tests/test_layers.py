@@ -19,7 +19,7 @@ LIBRARY = ROOT / "sessions_lib"
 ROWS = [
     ["errors", "names", "times", "text", "unseen"],
     ["messages", "query", "redaction", "own_prices"],
-    ["price_table", "prices"],
+    ["price_table", "prices", "snippets"],
     ["store"],
     ["agent", "compare", "stats", "importers", "trials"],
     ["export", "adapters"],

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_lib import query
+from sessions_lib import query, snippets
 
 SAO_PAULO = ZoneInfo("America/Sao_Paulo")
 TEXT = st.text(alphabet=st.sampled_from("aAeEßéÉe\u0301\u0302ﬁ각가ᄀ\u1161\u11a8がか\u3099İıΣς 🦊\ufe0f\n\tx.*("))
@@ -184,7 +184,7 @@ def test_roles_choose_messages() -> None:
 
 
 def marked(text: str, asked: str, width: int = 160) -> tuple[str, list[str]]:
-    piece = query.snippet(text, query.parse(asked), width)
+    piece = snippets.snippet(text, query.parse(asked), width)
     return piece.text, [piece.text[start:end] for start, end in piece.marks]
 
 
@@ -208,7 +208,7 @@ def test_a_snippet_shows_the_place_of_the_hit_in_a_long_text() -> None:
 def test_folding_is_the_same_in_pieces_as_in_one(first: str, second: str) -> None:
     text = first + "\n" + second
 
-    folded, origin = query._folded_with_origin(text)
+    folded, origin = snippets._folded_with_origin(text)
 
     assert folded == query.fold(text) == query.fold(first) + "\n" + query.fold(second)
     assert len(origin) == len(folded)
@@ -223,7 +223,7 @@ def test_every_match_has_marks_that_hold_it(text: str, start: int, length: int) 
         return
     asked = query.Query(words=(needle,))
 
-    ranges = query.ranges(text, asked.needles)
+    ranges = snippets.ranges(text, asked.needles)
 
     assert ranges
     assert all(needle in query.fold(text[a:b]) for a, b in ranges)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sessions_lib import messages, prices, query, text
+from sessions_lib import messages, prices, query, snippets, text
 from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.messages import tool_calls as calls
 from sessions_lib.prices import Spent
@@ -162,7 +162,7 @@ def message_hit(
     asked: Query, row: SessionInfo, index: int, message: content.Message, when: datetime | None, turn: int
 ) -> Hit:
     """The hit for a message of ``turn`` that matches; ``when`` its own time, if it has one."""
-    piece = query.snippet(content.searchable(message), asked)
+    piece = snippets.snippet(content.searchable(message), asked)
     return Hit(row.id, index, piece.text, str(message.get("role")), when or row.last_active, piece.marks, turn)
 
 
@@ -179,7 +179,7 @@ def title_hit(asked: Query, row: SessionInfo, moments: Sequence[datetime | None]
     asks_days = asked.since is not None or asked.until is not None
     if asks_days and not any(query.time_matches(asked, moment or row.last_active) for moment in moments):
         return None
-    piece = query.snippet(said or row.title, asked)
+    piece = snippets.snippet(said or row.title, asked)
     return Hit(row.id, None, piece.text, "", row.last_active, piece.marks)
 
 

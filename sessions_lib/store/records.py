@@ -15,7 +15,7 @@ from sessions_lib import text, times
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import clean, usage
 from sessions_lib.messages.content import Message
-from sessions_lib.query import Range
+from sessions_lib.snippets import Range
 
 MAX_TAG = 100
 MARK_AT = "title_mark_at"  # in metadata: where the mark of a made title begins, if its words do not tell

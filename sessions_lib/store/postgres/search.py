@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from sessions_lib import query
+from sessions_lib import query, snippets
 from sessions_lib.messages import content, encoding
 from sessions_lib.query import Query
 from sessions_lib.store import plain
@@ -108,7 +108,7 @@ def _prover(asked: Query, first_only: bool) -> Callable[[tuple[Any, ...]], Hit |
         text = content.searchable(message)
         if asked.needles and not query.text_matches(asked, text):
             return None
-        piece = query.Snippet("") if first_only else query.snippet(text, asked)
+        piece = snippets.Snippet("") if first_only else snippets.snippet(text, asked)
         moment = None if when is None else EPOCH + timedelta(microseconds=when)
         return Hit(session, seq, piece.text, str(message.get("role")), moment, piece.marks, max(1, turn or 1))
 

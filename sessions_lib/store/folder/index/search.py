@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sessions_lib import query
+from sessions_lib import query, snippets
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content
 from sessions_lib.query import Query
@@ -228,7 +228,7 @@ class Search:
         text = content.searchable(message)
         if self.asked.needles and not query.text_matches(self.asked, text):
             return None
-        piece = query.Snippet("") if self.first_only else query.snippet(text, self.asked)
+        piece = snippets.Snippet("") if self.first_only else snippets.snippet(text, self.asked)
         return Hit(session, number, piece.text, str(message.get("role")), from_us(when), piece.marks, max(1, turn))
 
     def _scanned(self, about_sessions: str, values: tuple[Any, ...]) -> list[Hit]:
