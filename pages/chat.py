@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.chat_parts import (
+    browser,
     cell_menu,
     chat_composer,
     chat_header,
@@ -15,7 +16,7 @@ from pages.chat_parts import (
     settings,
 )
 from pages.compare_parts import trying
-from pages.shared import browser, exporting, folder
+from pages.shared import exporting, folder
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import names

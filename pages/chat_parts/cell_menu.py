@@ -11,10 +11,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.chat_parts import chat_state
-from pages.shared import browser, folder, frame, links, model_choice, money, providers
+from pages.chat_parts import browser, chat_state
+from pages.chat_parts.turn import Turn
+from pages.shared import folder, frame, links, model_choice, money, providers
 from pages.shared.safe_markdown import safe_label
-from pages.shared.turn import Turn
 from sessions_lib import messages, text
 from sessions_lib.agent import runs
 from sessions_lib.errors import SessionError

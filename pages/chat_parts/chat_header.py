@@ -9,12 +9,12 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from pages.chat_parts import chat_state
+from pages.chat_parts import browser, chat_state
 from pages.chat_parts.cell_menu import open_dialog
-from pages.shared import browser, folder, links, providers
+from pages.chat_parts.turn import View
+from pages.shared import folder, links, providers
 from pages.shared.money import reported, shown
 from pages.shared.safe_markdown import safe_label
-from pages.shared.turn import View
 from sessions_lib import messages, names, prices, text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import model_calls, tool_calls, usage

@@ -9,10 +9,10 @@ from functools import partial
 
 import streamlit as st
 
-from pages.chat_parts import cell_menu, chat_state
-from pages.shared import browser, folder, links, message
+from pages.chat_parts import browser, cell_menu, chat_state, message
+from pages.chat_parts.turn import View, draw_turn, turns_of
+from pages.shared import folder, links
 from pages.shared.safe_markdown import safe_label
-from pages.shared.turn import View, draw_turn, turns_of
 from sessions_lib import messages, text
 from sessions_lib.messages import places, tool_calls
 from sessions_lib.store.session import Session

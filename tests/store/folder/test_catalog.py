@@ -363,9 +363,9 @@ def test_reopening_reads_no_session_again(folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER", 1)
     truth = Catalog(folder).list()
     read: list[str] = []
-    update = catalog.catalog_rows.update
+    update = upkeep.catalog_rows.update
     monkeypatch.setattr(
-        catalog.catalog_rows,
+        upkeep.catalog_rows,
         "update",
         lambda db, home, session, n, **how: (read.append(session), update(db, home, session, n, **how)),
     )

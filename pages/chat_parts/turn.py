@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.shared import message as messages_drawn
+from pages.chat_parts import message as messages_drawn
 from pages.shared.money import reported, shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import prices, text, times
