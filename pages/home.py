@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.chat_parts import chat_composer, chat_state
 from pages.sessions_parts import importing, table
-from pages.shared import acting, demo_sessions, folder, found, frame, links, moments, providers, reading
+from pages.shared import acting, demo_sessions, folder, frame, links, moments, providers, reading, session_queries
 from pages.shared.money import shown as shown_money
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import demo, text
@@ -57,7 +57,7 @@ def draw_starter() -> None:
 
 def walk(shown: Sequence[str]) -> list[tuple[str, str, str, str, dict[str, str]]]:
     """The four cards: through the demo's newest fork, session by session, if it is there; else the ways in."""
-    infos = found.infos(shown)
+    infos = session_queries.infos(shown)
     forks = [info for info in infos.values() if info.parent in infos]
     if not forks:
         return [(*way, {}) for way in WAYS]
@@ -107,7 +107,7 @@ def draw_ways(cards: list[tuple[str, str, str, str, dict[str, str]]]) -> None:
 
 def draw_recent(infos: list[SessionInfo], total: int) -> None:
     """The sessions to go on with, one line each."""
-    costs = found.costs([info.id for info in infos])
+    costs = session_queries.costs([info.id for info in infos])
     st.subheader("Go on with", anchor=False)
     with st.container(key="home-recent", gap=None):
         for info in infos:
@@ -156,8 +156,8 @@ with st.container(horizontal=True, vertical_alignment="center", gap="large", key
 
 ways = st.container(key="home-ways")
 shown: Sequence[str] = ()
-with folder.errors_told(), found.at_one_moment():
-    recent, total, shown = found.newest(RECENT), found.total(), found.of_the_demo()
+with folder.errors_told(), session_queries.at_one_moment():
+    recent, total, shown = session_queries.newest(RECENT), session_queries.total(), session_queries.of_the_demo()
     with ways:
         draw_ways(walk(shown))
     with actions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.sessions_parts import importing, listed, passages, session_view, table, trash_view
-from pages.shared import acting, filters, folder, found
+from pages.shared import acting, filters, folder, session_queries
 from pages.shared.frame import frame, page
 from pages.shared.links import asked
 from pages.shared.safe_markdown import safe_label
@@ -21,9 +21,9 @@ acting.flash()
 acting.dialogs()
 importing.dialog()
 
-with folder.errors_told(), found.at_one_moment():
+with folder.errors_told(), session_queries.at_one_moment():
     if (session := asked("session")) is not None:
-        infos = found.infos([session])
+        infos = session_queries.infos([session])
         if session in infos:
             session_view.draw(infos[session], chosen.zone)
         else:
@@ -36,7 +36,7 @@ with folder.errors_told(), found.at_one_moment():
     if is_trash:
         trash_view.draw(chosen.zone)
         st.stop()
-    if not found.total():
+    if not session_queries.total():
         listed.nothing_yet()
         st.stop()
 
@@ -53,12 +53,12 @@ with folder.errors_told(), found.at_one_moment():
         count = len(groups) + (0 if is_all else GROUPS)
         shown = list(groups)[(number := listed.page_number(count, GROUPS) - 1) * GROUPS :][:GROUPS]
         listed.passages_bar(sum(map(len, groups.values())), len(groups), is_all)
-        passages.draw(found.infos(shown), {session: groups[session] for session in shown}, again, chosen)
+        passages.draw(session_queries.infos(shown), {session: groups[session] for session in shown}, again, chosen)
         listed.pages(count, GROUPS)
         st.stop()
 
     order = listed.order()
-    listing = found.find(chosen, order, listed.asked_page(), SIZE)
+    listing = session_queries.find(chosen, order, listed.asked_page(), SIZE)
     if not listing.total:
         listed.nothing_found(chosen)
         st.stop()

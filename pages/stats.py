@@ -7,9 +7,9 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.sessions_parts import listed
-from pages.shared import acting, filters, folder, found
+from pages.shared import acting, filters, folder, session_queries
 from pages.shared.frame import frame, page
-from pages.shared.known import once
+from pages.shared.session_queries import once
 from pages.stats_parts import costly, figures_row, spending
 from sessions_lib import stats
 
@@ -19,8 +19,8 @@ if (goes := st.session_state.pop("stats_go", None) or acting.goes_to()) is not N
 
 acting.flash()
 
-with folder.errors_told(), found.at_one_moment():
-    if not found.total():
+with folder.errors_told(), session_queries.at_one_moment():
+    if not session_queries.total():
         st.title("Stats", anchor=False)
         spending.nothing_yet()
         st.stop()

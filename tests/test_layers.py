@@ -290,7 +290,7 @@ def test_nobody_looks_over_the_wall_of_the_store() -> None:
         ("sessions_lib/stats.py", "import sqlite3"),
         ("sessions_lib/agent/runs.py", "import fcntl"),
         ("sessions_lib/store/session.py", "from sessions_lib.store.folder import jsonl"),
-        ("pages/shared/found.py", "from sessions_lib.store.folder.index.catalog import Catalog"),
+        ("pages/shared/session_queries.py", "from sessions_lib.store.folder.index.catalog import Catalog"),
         ("sessions_lib/cli/look.py", "def f():\n    from sessions_lib.store import folder"),
         ("sessions_lib/store/folder/store.py", "import psycopg"),
         ("sessions_lib/store/manager.py", "from psycopg_pool import ConnectionPool"),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.chat_parts import chat_state
 from pages.sessions_parts import importing, search_help
-from pages.shared import acting, demo_sessions, filters, folder, found
+from pages.shared import acting, demo_sessions, filters, folder, session_queries
 from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.links import asked
@@ -69,9 +69,9 @@ def filter_boxes(prefix: str, chosen: Filters, any_time: str = "") -> None:
     """All the filters, two beside each other."""
     left, right = st.columns(2)
     with left:
-        filters.tag_boxes(prefix, chosen, found.tags_in_use())
+        filters.tag_boxes(prefix, chosen, session_queries.tags_in_use())
     with right:
-        filters.model_box(prefix, chosen, found.models_in_use())
+        filters.model_box(prefix, chosen, session_queries.models_in_use())
         filters.span_box(prefix, chosen, any_time)
         filters.fork_box(prefix, chosen)
         filters.zone_box(prefix, chosen)
@@ -110,7 +110,9 @@ def nothing_found(chosen: Filters, prefix: str = "sessions") -> None:
     """Say that nothing is left, and which filter to drop."""
     st.markdown("**Nothing passes all of this.**")
     unread()
-    offers = [(label, left, count) for label, left, count in found.without_each(chosen) if count and left.is_narrow]
+    offers = [
+        (label, left, count) for label, left, count in session_queries.without_each(chosen) if count and left.is_narrow
+    ]
     for number, (label, left, count) in enumerate(offers[:6]):
         st.button(
             f"Without {safe_label(label, 60)}: {text.count(count, 'session')}",
@@ -120,7 +122,7 @@ def nothing_found(chosen: Filters, prefix: str = "sessions") -> None:
             args=(left,),
         )
     st.button(
-        f"Everything: {found.total():,} sessions",
+        f"Everything: {session_queries.total():,} sessions",
         key=f"{prefix}_everything",
         icon=":material/restart_alt:",
         on_click=filters.write,
@@ -130,7 +132,7 @@ def nothing_found(chosen: Filters, prefix: str = "sessions") -> None:
 
 def unread() -> None:
     """Name what could not be read whole, so that nobody takes a search or a sum for more than it is."""
-    if not (damaged := found.damaged()):
+    if not (damaged := session_queries.damaged()):
         return
     few = ", ".join(safe_label(folder.title_of(one), 40) for one in damaged[:3]) + (" …" if len(damaged) > 3 else "")
     where = {"session": damaged[0], "part": "report"} if len(damaged) == 1 else {"q": "has:damage"}
@@ -225,7 +227,7 @@ def _page_chosen(key: str) -> None:
 def order() -> str:
     """The order the address asks for."""
     given = asked("order") or ""
-    return given if given in found.ORDERS else ""
+    return given if given in session_queries.ORDERS else ""
 
 
 def _order_box() -> None:
@@ -242,9 +244,9 @@ def _order_box() -> None:
 
     st.selectbox(
         "Order",
-        list(found.ORDERS),
+        list(session_queries.ORDERS),
         key=key,
-        format_func=lambda name: found.ORDERS[name][0],
+        format_func=lambda name: session_queries.ORDERS[name][0],
         on_change=changed,
         label_visibility="collapsed",
         width=190,
@@ -270,4 +272,4 @@ def below(chosen: Filters, total: int, size: int) -> None:
 
 def _export_all(chosen: Filters) -> None:
     with acting.told_as_flash():
-        acting.open_export(list(found.ids(chosen)))
+        acting.open_export(list(session_queries.ids(chosen)))

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import streamlit as st
 
-from pages.shared import found, links, moments
+from pages.shared import links, moments, session_queries
 from pages.shared.filters import Filters
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
@@ -42,8 +42,8 @@ def enough(chosen: Filters, wanted: int | None) -> tuple[dict[str, list[Hit]], A
     """
     limit = None if wanted is None else max(MOST_HITS, 2 * PER_SESSION * wanted)
     while True:
-        hits = found.hits(chosen, limit)
-        groups, again = said_once(grouped(hits), found.lineage())
+        hits = session_queries.hits(chosen, limit)
+        groups, again = said_once(grouped(hits), session_queries.lineage())
         is_all = limit is None or len(hits) < limit
         if is_all or wanted is None or len(groups) > wanted:
             return groups, again, is_all

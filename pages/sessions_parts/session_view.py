@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.sessions_parts import table
-from pages.shared import acting, exporting, folder, found, moments
+from pages.shared import acting, exporting, folder, moments, session_queries
 from pages.shared.frame import page
 from pages.shared.money import shown, without_price
 from pages.shared.safe_markdown import safe_label
@@ -77,7 +77,7 @@ def _head(info: SessionInfo, where: tzinfo) -> None:
         for state in table.states(info):
             st.badge(state, color="green" if state == "running" else "red", icon=":material/flag:")
         st.caption(f"{safe_label(info.id)} · last message {moments.both(info.last_active, where)}")
-    is_parent_here = bool(info.parent and found.infos([info.parent]))
+    is_parent_here = bool(info.parent and session_queries.infos([info.parent]))
     with st.container(horizontal=True, gap="small"):
         acting.own_buttons(info.id, info.parent if is_parent_here else None)
 
@@ -106,7 +106,7 @@ def _figures(info: SessionInfo) -> None:
 
 
 def _money(info: SessionInfo) -> None:
-    own, inherited = found.costs([info.id]).get(info.id, (NOTHING, NOTHING))
+    own, inherited = session_queries.costs([info.id]).get(info.id, (NOTHING, NOTHING))
     if info.own_tokens.answers:
         meaning = f"{without_price(own) or 'What was spent in this session.'} Prices: {prices.version()}."
         st.metric("Own cost" if info.parent else "Cost", shown(prices.said(own, info.own_tokens)), help=meaning)
@@ -131,7 +131,7 @@ def _family(info: SessionInfo, where: tzinfo) -> None:
     if len(family) <= 1:
         st.caption('No forks yet. Open it and choose "Fork from here" at any answer.')
         return
-    costs = found.costs([relative.id for relative in family])
+    costs = session_queries.costs([relative.id for relative in family])
     depths: dict[str, int] = {}
     for relative in family[:_LARGEST_FAMILY]:
         depth = depths[relative.id] = depths.get(relative.parent or "", -1) + 1

@@ -17,8 +17,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.shared import folder, found, moments
-from pages.shared.found import Row
+from pages.shared import folder, moments, session_queries
+from pages.shared.session_queries import Row
 from sessions_lib import prices, text
 from sessions_lib.prices import Spent
 from sessions_lib.store import records
@@ -103,7 +103,7 @@ def cost(info: SessionInfo, money: Spent) -> str | None:
 def frame_of(rows: Sequence[Row], where: tzinfo) -> pd.DataFrame:
     """The rows as the table shows them."""
     infos = [row.info for row in rows]
-    costs = found.costs([info.id for info in infos])
+    costs = session_queries.costs([info.id for info in infos])
     return pd.DataFrame(
         {
             "open": ["Open"] * len(rows),

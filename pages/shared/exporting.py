@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from pages.shared import folder, found
+from pages.shared import folder, session_queries
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export
@@ -122,8 +122,8 @@ def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | No
     )
     redacted = switch(f"{prefix}_redacted_{kind in export.TO_READ}", is_on=kind in export.TO_READ)
     with folder.errors_told():
-        with found.catalog().at_one_moment():
-            size = sum(info.size_bytes for info in found.infos(sessions).values())
+        with session_queries.catalog().at_one_moment():
+            size = sum(info.size_bytes for info in session_queries.infos(sessions).values())
         if size > LIMIT_BYTES:
             st.warning(
                 f"These are {content.size_text(size)}, too much for one download. Narrow the list, "

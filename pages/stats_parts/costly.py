@@ -10,9 +10,9 @@ import streamlit as st
 
 from pages.shared import links
 from pages.shared.frame import page
-from pages.shared.known import once
 from pages.shared.money import shown as shown_money
 from pages.shared.safe_markdown import safe_label
+from pages.shared.session_queries import once
 from pages.stats_parts import charts
 from pages.stats_parts.chart_box import MOST, box, choosing, distinct, ranked, readable
 from sessions_lib import prices, stats, text

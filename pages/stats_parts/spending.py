@@ -14,9 +14,9 @@ import pandas as pd
 import streamlit as st
 
 from pages.sessions_parts import listed
-from pages.shared import filters, found
+from pages.shared import filters, session_queries
 from pages.shared.filters import Filters
-from pages.shared.known import once
+from pages.shared.session_queries import once
 from pages.stats_parts import charts, figures_row
 from pages.stats_parts.chart_box import box, choosing, ranked, readable
 from sessions_lib import stats, times
@@ -41,7 +41,7 @@ def with_span(asked: Filters) -> Filters:
     if asked.when or asked.since or asked.until:
         return asked
     recent = replace(asked, when=DEFAULT_SPAN)
-    return recent if found.ids(recent) else replace(asked, when=filters.ALL)
+    return recent if session_queries.ids(recent) else replace(asked, when=filters.ALL)
 
 
 def head(chosen: Filters) -> None:

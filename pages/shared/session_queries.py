@@ -1,24 +1,35 @@
 """The sessions that the filters leave: one page of them, forks under their session, and how many there are.
 
-Asks the folder's catalog, which compares itself with the files at each question; nothing is kept here.
+Asks the folder's catalog, which compares itself with the files at each question. Answers that cost sums over all
+sessions are kept until the folder or a person's own prices change (``once``): for the process, bounded; the folder is
+the same for all visitors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from pages.shared import filters, folder, reading
 from pages.shared.filters import Filters
-from pages.shared.known import catalog as catalog
-from pages.shared.known import once
+from sessions_lib import own_prices
 from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store.records import Hit, SessionInfo
 from sessions_lib.store.store import SessionCatalog
+
+MOST = 48  # answers kept, those of several filters
+
+T = TypeVar("T")
+_answers: OrderedDict[tuple[Hashable, ...], tuple[object, Any]] = OrderedDict()
+_lock = threading.Lock()
 
 # What the choice says → its label, the order of the catalog, and whether it starts with the largest.
 _OF_TRIALS = "trial:*"
@@ -48,6 +59,29 @@ class Found:
 
     rows: Sequence[Row]
     total: int
+
+
+def catalog() -> SessionCatalog:
+    """Questions about the sessions, kept open for the process."""
+    return folder.store().catalog
+
+
+def once(question: Callable[..., T], *values: Hashable) -> T:
+    """A copy of ``question(catalog, *values)``, which is asked again only after a change in the folder."""
+    name, asked = folder.store().name, catalog()
+    key, version = (name, question, *values), (asked.mark(), own_prices.current().stamp)
+    with _lock:
+        known = _answers.get(key)
+    if known is None or known[0] != version:
+        known = version, question(asked, *values)
+        with _lock:
+            for old in [one for one, (made, _) in _answers.items() if one[0] == name and made != version]:
+                del _answers[old]
+            _answers[key] = known
+            if len(_answers) > MOST:
+                _answers.popitem(last=False)
+    answer: T = copy(known[1])
+    return answer
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pages.shared import known
+from pages.shared import session_queries
 from sessions_lib import SessionManager, stats
 from sessions_lib.query import parse
 from tests.record import GULL, LIGHTHOUSES, write
@@ -15,14 +15,14 @@ def asked(folder):
     """Counts how often the folder is really asked for its sessions."""
     folder.mkdir()
     write(folder / "a.jsonl", LIGHTHOUSES, GULL)
-    known._answers.clear()
+    session_queries._answers.clear()
     times = []
 
     def sessions(catalog, query):
         times.append(query)
         return stats.sessions(catalog, query)
 
-    return lambda words="": (known.once(sessions, parse(words))["messages"].tolist(), len(times))
+    return lambda words="": (session_queries.once(sessions, parse(words))["messages"].tolist(), len(times))
 
 
 @pytest.mark.any_store
@@ -52,16 +52,16 @@ def test_a_catalog_made_anew_is_asked_again(asked, folder):
 def test_what_a_page_does_to_its_answer_is_its_own(folder):
     folder.mkdir()
     write(folder / "a.jsonl", LIGHTHOUSES)
-    known._answers.clear()
+    session_queries._answers.clear()
 
-    known.once(stats.sessions, parse("")).pop("messages")
+    session_queries.once(stats.sessions, parse("")).pop("messages")
 
-    assert known.once(stats.sessions, parse(""))["messages"].tolist() == [1]
+    assert session_queries.once(stats.sessions, parse(""))["messages"].tolist() == [1]
 
 
 def test_no_more_answers_are_kept_than_a_few(folder):
     folder.mkdir()
-    for number in range(known.MOST + 10):
-        known.once(stats.figures, parse(f"tag:t{number}"))
+    for number in range(session_queries.MOST + 10):
+        session_queries.once(stats.figures, parse(f"tag:t{number}"))
 
-    assert len(known._answers) <= known.MOST
+    assert len(session_queries._answers) <= session_queries.MOST
