@@ -292,8 +292,11 @@ def _decide(session_id: str, call_id: str, decision: Decision) -> None:
     chat_state.dismiss()
     try:
         session = folder.manager().open(session_id)
-        if call_id not in [call.id for call in approval.waiting(session)]:
+        calls = approval.waiting(session)
+        if call_id not in [call.id for call in calls]:
             raise SessionError("That was decided already, in another window.")
+        if decision.is_allowed:
+            providers.switch_on(session.meta, [call.name for call in calls])
         runs.start(session_id, None, providers.run_settings(session.meta, decisions={call_id: decision}))
     except SessionError as error:
         chat_state.refused(error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,14 @@ def run_settings(
         asks_later=asks,
         decisions=decisions or {},
     )
+
+
+def switch_on(meta: Mapping[str, Any], names: Collection[str]) -> None:
+    """Switch on the tools ``names`` where a session leads: the visitor allowed a call of them, and what was on when it
+    was made is gone with the server, or was another browser's."""
+    if address := endpoint(told(meta)).base_url:
+        on = {(address.rstrip("/"), tool.name) for tool in offered() if tool.name in names}
+        visitor.current().tools.update(on)
 
 
 def name_of(settings: Mapping[str, Any]) -> str:

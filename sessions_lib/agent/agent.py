@@ -186,6 +186,8 @@ class Agent:
             if not self.session.messages:
                 self._who.begin(self.session)
             waiting = approval.waiting(self.session)
+            if waiting and prompt is None:
+                approval.check(waiting[0], self.tools, self._decisions)
             missing = [] if waiting and prompt is None else self._missing(waiting)
             if prompt is None and not (missing or waiting) and not messages.awaits_answer(self.session.messages):
                 raise SessionError(
@@ -402,6 +404,8 @@ class Agent:
 
     def _decision(self, called: Call) -> Decision | None:
         """Whether a call may run; ``None`` if a person is to be asked, and cannot be now."""
+        if (given := self._decisions.get(called.id)) is not None and not given.is_allowed:
+            return given  # a no holds, whatever tools there are by now
         tool = next((tool for tool in self.tools if tool.name == called.name), None)
         is_asked = self._asks_later or self._approve is not None
         if tool is None or not is_asked or self.endpoint.is_demo or not approval.must_ask(self.session, tool):

@@ -9,10 +9,12 @@ Does not run tools and does not ask: the agent does, and pages and terminal show
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sessions_lib import names
 from sessions_lib.agent.tools import Tool
+from sessions_lib.errors import SessionError
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.tool_calls import Call
 from sessions_lib.store.session import Session
@@ -49,6 +51,17 @@ def waiting(session: Session) -> list[Call]:
     if not isinstance(named, list):
         return []
     return [call for call in tool_calls.pair(session.messages).unanswered if call.id in named]
+
+
+def check(call: Call, tools: Sequence[Tool], decisions: Mapping[str, Decision]) -> None:
+    """``SessionError`` if ``call``, which waits, cannot run since its tool is not among ``tools``; a no needs none."""
+    decision = decisions.get(call.id)
+    is_denied = decision is not None and not decision.is_allowed
+    if not is_denied and call.name not in [tool.name for tool in tools]:
+        raise SessionError(
+            f"{names.one_line(call.name, 80)} waits for a yes, but is not among the tools that are on; nothing was "
+            "run, and it goes on waiting. Switch it on, or deny it."
+        )
 
 
 def wait(session: Session, calls: Iterable[Call]) -> None:

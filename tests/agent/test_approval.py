@@ -224,3 +224,29 @@ def test_two_who_say_yes_at_once_buy_one(tmp_path: Path, shop: Shop) -> None:
         first.wait(20)
 
     assert shop.sold == ["torch"]
+
+
+def test_a_yes_without_the_tool_runs_nothing_and_the_call_goes_on_waiting(tmp_path: Path, shop: Shop) -> None:
+    yes = {"call_1": Decision(is_allowed=True)}
+    with ModelServer(BUY, say("Done.")) as server:
+        list(agent_on(server, tmp_path, shop, asks_later=True).stream("Buy."))
+        without = Agent(session_id="a", base_url=server.url, model="tiny", tools=[], save_dir=tmp_path, asks_later=True, decisions=yes)  # fmt: skip
+        with pytest.raises(SessionError, match="buy waits for a yes, but is not among the tools that are on"):
+            list(without.stream(None))
+        assert [call.id for call in approval.waiting(Session.open(tmp_path, "a"))] == ["call_1"]
+        list(agent_on(server, tmp_path, shop, asks_later=True, decisions=yes).stream(None))
+
+    assert shop.sold == ["torch"]
+
+
+@pytest.mark.parametrize("tools", [[], ["buy"]])
+def test_a_no_is_read_as_a_no_whatever_tools_there_are(tmp_path: Path, shop: Shop, tools: list[str]) -> None:
+    no = {"call_1": Decision(is_allowed=False, reason="too dear")}
+    with ModelServer(BUY, say("Done.")) as server:
+        list(agent_on(server, tmp_path, shop, asks_later=True).stream("Buy."))
+        offered = [tool for tool in shop.tools if tool.name in tools]
+        without = Agent(session_id="a", base_url=server.url, model="tiny", tools=offered, save_dir=tmp_path, decisions=no)  # fmt: skip
+        list(without.stream(None))
+
+    assert shop.sold == []
+    assert Session.open(tmp_path, "a").messages[2]["content"] == "Denied by the person, and not run: too dear"

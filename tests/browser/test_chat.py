@@ -354,7 +354,6 @@ def test_a_tool_that_changes_the_world_waits_for_a_yes_in_every_window_and_over_
     app.start()
     app.go(page, "/chat?session=a")
     app.go(other, "/chat?session=a")
-    switched_on(page)  # what a visitor switched on is gone with the server
     assert not (tmp_path / "sold").exists()
 
     page.get_by_role("button", name="Allow once").click()
