@@ -42,7 +42,8 @@ class Server:
     def _as_its_user(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
         place = binaries()
         assert place is not None, MISSING
-        prefix = ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+        runuser = shutil.which("runuser", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or "runuser"
+        prefix = [runuser, "-u", "postgres", "--"] if os.getuid() == 0 else []
         whole = [*prefix, str(place / command[0]), *command[1:]]
         return subprocess.run(whole, cwd="/tmp", capture_output=True, check=check, timeout=60)
 
