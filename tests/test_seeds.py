@@ -14,6 +14,7 @@ import pytest
 
 from sessions_lib import Agent, Session, SessionManager
 from sessions_lib.agent import demo_model, demo_world
+from tests import database
 
 # Pi's session management, sections 1 to 6, word for word but for the name of the package.
 ONE = """
@@ -154,10 +155,12 @@ run_session("quest-2", "Suppose the key doesn't fit. Is there another way in?")
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, address: str | None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home and working folder, and no endpoint: the offline demo answers."""
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "SESSIONS_DIR"):
         monkeypatch.delenv(name, raising=False)
+    if address is not None:
+        monkeypatch.setenv("SESSIONS_DIR", address)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -185,7 +188,7 @@ def shell(home: Path, line: str, typed: str = "") -> subprocess.CompletedProcess
 
 
 def written(home: Path) -> SessionManager:
-    return SessionManager(home / ".pi-agent" / "sessions")
+    return SessionManager(os.environ.get("SESSIONS_DIR") or home / ".pi-agent" / "sessions")
 
 
 def test_one_a_session_in_memory_counts_four_messages(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,6 +199,7 @@ def test_one_a_session_in_memory_counts_four_messages(home: Path, capsys: pytest
     assert not (home / ".pi-agent").exists()
 
 
+@pytest.mark.any_store
 def test_two_a_saved_session_is_loaded_by_a_new_agent_and_gone_on_with(home: Path) -> None:
     saved = run(TWO_SAVE)["agent"].session.messages
     loaded = run(TWO_LOAD)["agent"].session
@@ -214,6 +218,17 @@ def test_two_auto_save_writes_to_the_folder_that_was_named(home: Path) -> None:
     assert len(SessionManager(home / "sessions").list()) == 1
 
 
+@database.needs_server
+def test_two_auto_save_writes_to_the_database_that_was_named(home: Path) -> None:
+    address = database.SERVER.new_database()
+    agent = run(TWO_AUTO.replace("./sessions/", address), Agent=Agent)["agent"]
+    agent.chat("Teach me Python decorators")
+
+    assert [len(SessionManager(address).open(info.id).messages) for info in SessionManager(address).list()] == [2]
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.any_store
 def test_three_a_branch_and_its_agent_are_independent(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = run(THREE)
     prompts = [
@@ -228,6 +243,7 @@ def test_three_a_branch_and_its_agent_are_independent(home: Path, capsys: pytest
     assert {info.title for info in written(home).list()} >= {"jwt_branch"}
 
 
+@pytest.mark.any_store
 def test_four_the_commands_run_as_written(home: Path) -> None:
     manager = written(home)
     for session_id in ("decorator_session", "old_session"):
@@ -243,6 +259,7 @@ def test_four_the_commands_run_as_written(home: Path) -> None:
     assert "And closures?" in (home / "chat.md").read_text()
 
 
+@pytest.mark.any_store
 def test_five_tags_and_searches_find_the_session(home: Path) -> None:
     agent = Agent(name="tutor")
     agent.session.append({"role": "user", "content": "Is a decorator a closure?", "timestamp": "2026-08-28T12:00:00Z"})
@@ -259,6 +276,7 @@ def test_five_tags_and_searches_find_the_session(home: Path) -> None:
         assert (done.returncode, agent.session.id in done.stdout) == (0, True), (line, done.stdout, done.stderr)
 
 
+@pytest.mark.any_store
 def test_six_a_session_is_exported_and_shared_with_another_agent(home: Path) -> None:
     agent = run(TWO_SAVE)["agent"]
     new_agent = run(SIX, agent=agent, Agent=Agent)["new_agent"]
