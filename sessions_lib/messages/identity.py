@@ -37,6 +37,12 @@ def ids(messages: Iterable[Message]) -> list[str]:
     return found
 
 
+def last_id(messages: Sequence[Message]) -> str:
+    """The id of the last of ``messages`` (see ``ids``); what stands before the last own id is not looked at."""
+    own = (at for at in range(len(messages) - 1, -1, -1) if has_id(messages[at]))
+    return ids(messages[next(own, 0) :])[-1]
+
+
 def next_id(previous: str, message: Mapping[str, Any]) -> str:
     """The id of ``message`` behind one whose id is ``previous`` (``""``: the first)."""
     return message["id"] if has_id(message) else chained(previous, message)

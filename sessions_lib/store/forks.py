@@ -56,7 +56,7 @@ def point(session: str, title: str, said: Sequence[Message], at: int | None, the
         at = tool_calls.last_fork_point(said)
     elif not 0 <= at <= len(said) or not tool_calls.is_fork_point([*said[:at], *then], at + len(then)):
         raise ForkPointForbidden(session, at, tool_calls.nearest_fork_points(said, at), len(said))
-    message_id = messages.ids(said[:at])[-1] if at else None
+    message_id = messages.last_id(said[:at]) if at else None
     return ForkPoint(at, message_id, len(said) - at, title, places.place(said, at))
 
 
@@ -99,7 +99,7 @@ def change(said: Sequence[Message], index: int, content: Any) -> Change:
     stay: no calls, no reasoning, and no tokens were spent on it. A result keeps the other results of its step.
     """
     old = said[index]
-    role, was = old.get("role"), messages.ids(said[: index + 1])[-1]
+    role, was = old.get("role"), messages.last_id(said[: index + 1])
     kept = ("role", "tool_call_id", "name", "effect") if role == "tool" else ("role", "name")
     made: Message = {key: old[key] for key in kept if key in old}
     made |= {"content": content, "edited": {"by": "person", "was": was}}

@@ -83,6 +83,16 @@ def test_an_id_anchors_what_follows_and_a_written_one_makes_no_other_message() -
     assert messages.identities(written) == messages.identities([with_id, GULL, TALLER])
 
 
+@pytest.mark.parametrize("owned", ["", "0", "1", "2", "02", "012"])
+def test_the_last_id_is_the_last_of_all_ids(owned: str) -> None:
+    said = [
+        {**message, "id": f"m{at}"} if str(at) in owned else message
+        for at, message in enumerate([LIGHTHOUSES, GULL, TALLER])
+    ]
+
+    assert messages.last_id(said) == messages.ids(said)[-1]
+
+
 def test_content_is_equal_whatever_id_time_and_order_of_keys() -> None:
     restamped = {"content": LIGHTHOUSES["content"], "role": "user", "id": "n1", "timestamp": "2026-02-01T00:00:00Z"}
 

@@ -78,7 +78,7 @@ def imported_now(meta: Mapping[str, Any], source: Source, of: int, *, has_grown:
 def forked_from(parent: tuple[str, int], said: Sequence[Message]) -> dict[str, Any]:
     """``forked_from`` for a session that shares its first messages with ``parent``: the id, and how many."""
     session, shared = parent
-    message_id = messages.ids(said[:shared])[-1] if shared else None
+    message_id = messages.last_id(said[:shared]) if shared else None
     return {"session": session, "messages": shared, "message_id": message_id}
 
 
