@@ -120,7 +120,8 @@ def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | No
         format_func=lambda name: export.FORMATS[name].label,
         key=f"{prefix}_format",
     )
-    redacted = switch(f"{prefix}_redacted_{kind in export.TO_READ}", is_on=kind in export.TO_READ)
+    is_to_read = export.FORMATS[kind].is_to_read
+    redacted = switch(f"{prefix}_redacted_{is_to_read}", is_on=is_to_read)
     with folder.errors_told():
         with session_queries.catalog().at_one_moment():
             size = sum(info.size_bytes for info in session_queries.infos(sessions).values())

@@ -71,14 +71,14 @@ def export(
 
     Example: forkbook export quest-1 --format html --family --output quest
     """
-    from sessions_lib.export.export import TO_READ
+    from sessions_lib.export.export import FORMATS
 
     kind = _format(format)
     manager = options.manager(folder)
     chosen = list(dict.fromkeys(manager.resolve(name) for name in sessions))
     if family:
         chosen = list(dict.fromkeys(info.id for one in chosen for info in manager.family(one)))
-    redaction = options.redaction(kind in TO_READ if redact is None else redact, pattern)
+    redaction = options.redaction(FORMATS[kind].is_to_read if redact is None else redact, pattern)
     if len(chosen) == 1:
         _export_one(manager.open(chosen[0]), manager, kind, output, redaction)
     elif output == "-":

@@ -24,7 +24,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,31 +41,10 @@ from sessions_lib.text import escaped
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One kind of file: its extension, its media type, and what it is in a few words."""
-
-    extension: str
-    mime: str
-    label: str
-
-
-FORMATS: dict[str, Format] = {
-    "markdown": Format("md", "text/markdown", "Markdown, to read"),
-    "html": Format("html", "text/html", "One web page, offline"),
-    "json": Format("json", "application/json", "JSON, complete, can be imported again"),
-    "jsonl": Format("jsonl", "application/x-ndjson", "JSONL, the session's own file"),
-    "request": Format("jsonl", "application/x-ndjson", "Request, as providers take it"),
-    "finetune": Format("jsonl", "application/x-ndjson", "OpenAI fine-tuning data"),
-}
-TO_READ = ("markdown", "html")  # made to be shown to somebody: redacted unless asked otherwise
-_ALSO = {"md": "markdown", "htm": "html"}
-
-
 def format_name(name: str) -> str:
     """The key in ``FORMATS`` that ``name`` means (``md`` is ``markdown``), else ``SessionError``."""
     known = name.strip().lower()
-    known = _ALSO.get(known, known)
+    known = next((key for key, kind in FORMATS.items() if known and known == kind.also), known)
     if known not in FORMATS:
         raise SessionError(f"There is no export format {name[:40]!r}. Choose one of: {', '.join(FORMATS)}.")
     return known
@@ -93,37 +72,32 @@ def export(
 
 
 def _written(left: Leaving, kind: str) -> str:
-    said, meta = left.said, left.meta
-    if kind == "markdown":
-        return markdown.document(said, meta)
-    if kind == "html":
-        return html.document(said, meta, left.family, left.links)
-    if kind == "json":
-        return json_document(said, meta)
-    return "".join(f"{line}\n" for line in _lines(said, meta, kind))
+    return "".join(FORMATS[kind].pieces(left))
 
 
 def check(said: Sequence[Message], meta: Mapping[str, Any], format: str) -> None:
     """``SessionError`` if an export in ``format`` would be empty, with why."""
-    if (kind := format_name(format)) in ("jsonl", "request", "finetune"):
-        for _ in _lines(said, meta, kind):
-            return
+    kind = FORMATS[format_name(format)]
+    if kind.can_be_empty:
+        next(iter(kind.pieces(Leaving(said, meta, (), {}))))
 
 
-def _lines(said: Sequence[Message], meta: Mapping[str, Any], kind: str) -> Iterator[str]:
-    """The lines of the formats that have one record a line; ``SessionError`` if there are none."""
-    if kind == "finetune":
-        yield _json(training_example(said, meta))
-    elif kind == "request":
-        system = meta.get("system")
-        request = messages.for_request(said, system if isinstance(system, str) else None, keeps_ids=True)
-        if not request:
-            raise SessionError("This session holds nothing that a provider could be sent. To keep it as it is: jsonl.")
-        yield from map(_json, request)
-    else:
-        if not said:
-            raise SessionError("This session has no messages yet, so there are no lines. To keep its settings: json.")
-        yield from (escaped(encoding.encode(message).decode()) for message in said)
+def _session_lines(left: Leaving) -> Iterator[str]:
+    if not left.said:
+        raise SessionError("This session has no messages yet, so there are no lines. To keep its settings: json.")
+    yield from (f"{escaped(encoding.encode(message).decode())}\n" for message in left.said)
+
+
+def _request_lines(left: Leaving) -> Iterator[str]:
+    system = left.meta.get("system")
+    request = messages.for_request(left.said, system if isinstance(system, str) else None, keeps_ids=True)
+    if not request:
+        raise SessionError("This session holds nothing that a provider could be sent. To keep it as it is: jsonl.")
+    yield from (f"{_json(message)}\n" for message in request)
+
+
+def _training_lines(left: Leaving) -> Iterator[str]:
+    yield f"{_json(training_example(left.said, left.meta))}\n"
 
 
 def turn_markdown(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
@@ -309,3 +283,48 @@ def write(path: Path, text: str | bytes) -> Path:
         with contextlib.suppress(OSError):
             sibling.unlink(missing_ok=True)
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of file: its extension, its media type, what it is in a few words, and how a session becomes its text.
+
+    ``pieces`` are the text of the file, in order; one that ``can_be_empty`` raises ``SessionError`` for a session that
+    it has nothing of. ``also`` is a second name; what ``is_to_read`` is made to be shown to somebody: redacted unless
+    asked otherwise.
+    """
+
+    extension: str
+    mime: str
+    label: str
+    pieces: Callable[[Leaving], Iterable[str]]
+    also: str = ""
+    is_to_read: bool = False
+    can_be_empty: bool = False
+
+
+def _markdown(left: Leaving) -> list[str]:
+    return [markdown.document(left.said, left.meta)]
+
+
+def _html(left: Leaving) -> list[str]:
+    return [html.document(left.said, left.meta, left.family, left.links)]
+
+
+def _whole_json(left: Leaving) -> list[str]:
+    return [json_document(left.said, left.meta)]
+
+
+# A new format is one function and one entry here: commands, dialogs and file names ask this table.
+FORMATS: dict[str, Format] = {
+    "markdown": Format("md", "text/markdown", "Markdown, to read", _markdown, also="md", is_to_read=True),
+    "html": Format("html", "text/html", "One web page, offline", _html, also="htm", is_to_read=True),
+    "json": Format("json", "application/json", "JSON, complete, can be imported again", _whole_json),
+    "jsonl": Format(
+        "jsonl", "application/x-ndjson", "JSONL, the session's own file", _session_lines, can_be_empty=True
+    ),
+    "request": Format(
+        "jsonl", "application/x-ndjson", "Request, as providers take it", _request_lines, can_be_empty=True
+    ),
+    "finetune": Format("jsonl", "application/x-ndjson", "OpenAI fine-tuning data", _training_lines, can_be_empty=True),
+}

@@ -279,7 +279,7 @@ class Session:
         """
         from sessions_lib.export import export  # loaded when first used: listing and chatting need none of it
 
-        options = {"redacted": export.format_name(format) in export.TO_READ, **options}
+        options = {"redacted": export.FORMATS[export.format_name(format)].is_to_read, **options}
         return export.write(Path(path), export.export(self.messages, {**self.meta, "id": self.id}, format, **options))
 
     def save(self, path: str | Path) -> Path:

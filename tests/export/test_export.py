@@ -12,12 +12,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_lib.cli import files
 from sessions_lib.errors import InvalidMessage, SessionError, StorageError
 from sessions_lib.export import export, redact
 from sessions_lib.messages import tool_calls
+from sessions_lib.store.manager import SessionManager
 
 Messages = list[dict[str, Any]]
 CALL = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": '{"port":"Ember"}'}}
@@ -320,6 +323,23 @@ def test_a_redacted_export_holds_no_secret_anywhere(kind: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------ names and files
+
+
+def test_a_new_format_is_one_entry_that_every_way_out_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def roles(left: redact.Leaving) -> list[str]:
+        return [f"{message['role']}: {message['content']}\n" for message in left.said]
+
+    toy = export.Format("txt", "text/plain", "Toy", roles, also="text", is_to_read=True)
+    monkeypatch.setitem(export.FORMATS, "toy", toy)
+    (tmp_path / "a.jsonl").write_text('{"role":"user","content":"I am ana@example.org"}\n', encoding="utf-8")
+    session = SessionManager(tmp_path).open("a")
+
+    by_library = session.export(tmp_path / "library.txt", format="text")
+    by_command = CliRunner().invoke(files.export, ["a", "--format", "toy", "-o", "-", "--dir", str(tmp_path)])
+
+    assert by_library.read_text(encoding="utf-8") == "user: I am [e-mail address]\n"
+    assert by_command.stdout == "user: I am [e-mail address]\n"
+    assert export.file_name(session.messages, {"id": "a"}, "TEXT").endswith(".txt")
 
 
 def test_formats_are_found_by_name_and_by_extension() -> None:
