@@ -265,9 +265,9 @@ def _draw_question(session: Session, call: Call) -> None:
     key = f"chat-approve-{session.id}"
     with st.container(border=True, key=key.replace(".", "_")):
         st.markdown(f":material/bolt: **{safe_label(tool_calls.label(call, 200))}?**")
-        st.caption(
-            "It changes something outside of this conversation, and waits for you: also if you close this window."
-        )
+        only_looks = any(tool.name == call.name and not tool.effect for tool in providers.offered())
+        what = "It only looks" if only_looks else "It changes something outside of this conversation"
+        st.caption(f"{what}, and waits for you: also if you close this window.")
         reason = st.text_input(
             "Why not", key=f"{key}-why", placeholder="Why not (the model reads it)", label_visibility="collapsed"
         )

@@ -14,6 +14,7 @@ from pages.chat_parts.turn import View, draw_turn, turns_of
 from pages.shared import folder, links
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages, text
+from sessions_lib.agent import approval
 from sessions_lib.messages import places, tool_calls
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
@@ -125,9 +126,10 @@ def draw_damage(session: Session) -> None:
         pieces.append(f"{text.count(len(report.damaged), 'damaged line')} left in the file")
     if report.repaired:
         pieces.append(f"{text.count(len(report.repaired), 'line')} read in spite of a fault")
-    if report.unanswered:
-        count = len(report.unanswered)
-        pieces.append(f"{text.count(count, 'tool call')} without a result")
+    asked = {call.id for call in approval.waiting(session)}  # these wait for a person, and did not run
+    unanswered = [call for call in report.unanswered if call.id not in asked]
+    if unanswered:
+        pieces.append(f"{text.count(len(unanswered), 'tool call')} without a result")
     if report.metadata:
         pieces.append("metadata unreadable")
     if not pieces:
@@ -139,7 +141,7 @@ def draw_damage(session: Session) -> None:
         lines += [
             f"- {safe_label(tool_calls.label(call))} in turn {turns[call.message]}: no result was recorded; "
             "whether it took effect is unknown, and the model is told so"
-            for call in report.unanswered[:50]
+            for call in unanswered[:50]
         ]
         if report.metadata:
             lines.append(f"- the metadata {safe_label(report.metadata)}; title and tags are not known")

@@ -19,7 +19,7 @@ from pages.shared.folder import manager
 from pages.shared.providers import endpoint, key_for, offered, own_tools, told
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text
-from sessions_lib.agent import budget, providers
+from sessions_lib.agent import approval, budget, providers
 from sessions_lib.agent.providers import Endpoint
 from sessions_lib.errors import SessionError
 from sessions_lib.store.session import Session
@@ -43,6 +43,8 @@ def draw(session: Session | None, key: str) -> bool:
             chosen = _draw_endpoint(settings, url, key)
         chosen |= _draw_behaviour(settings, key)
         switched = _draw_tools(url, key) if url else {}
+        if url:
+            chosen[approval.ASK] = _draw_asking(settings, key)
         if not st.form_submit_button("Save", key=f"{key}-save", type="primary"):
             return False
     try:
@@ -272,6 +274,16 @@ def _draw_tools(url: str, key: str) -> dict[str, bool]:
     return switched
 
 
+def _draw_asking(settings: Mapping[str, Any], key: str) -> str | None:
+    is_all = st.toggle(
+        "Ask before every tool, also one that only looks",
+        value=settings.get(approval.ASK) == "all",
+        key=f"{key}-ask-all",
+        help="A tool that changes something is asked about in any case.",
+    )
+    return "all" if is_all else None
+
+
 def _save(session: Session | None, chosen: dict[str, Any]) -> None:
     """Write the settings into the metadata of ``session``, and remember them for the visitor's new sessions."""
     if chosen["model"] != providers.DEMO_MODEL and not chosen["base_url"]:
@@ -283,7 +295,7 @@ def _save(session: Session | None, chosen: dict[str, Any]) -> None:
         )
     if session is not None:
         manager().open(session.id).update_meta(chosen)
-    of_new = ("system", "temperature", budget.KEY) if session is None else ()
+    of_new = ("system", "temperature", budget.KEY, approval.ASK) if session is None else ()
     names = ("base_url", "model", "wire", "effort", "context_tokens", *of_new)
     visitor.current().defaults = {name: chosen[name] for name in names if chosen.get(name) is not None}
 

@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.shared import folder, links, providers
 from pages.shared.safe_markdown import safe_label, safe_markdown
-from sessions_lib.agent import demo_world, experiments, runs
+from sessions_lib.agent import approval, demo_world, experiments, runs
 from sessions_lib.agent.runs import Run, Snapshot
 from sessions_lib.compare import LETTERS
 from sessions_lib.errors import SessionError
@@ -67,11 +67,12 @@ def at_stake(shown: Sequence[str]) -> list[str]:
     counts: dict[str, int] = {}
     for session_id in shown:
         try:
-            settings = providers.run_settings(folder.current(session_id).meta)
+            session = folder.current(session_id)
+            settings = providers.run_settings(session.meta)
         except SessionError:
             continue
         for tool in demo_world.TOOLS if settings.tools is None else settings.tools:
-            if tool.effect:
+            if tool.effect or approval.must_ask(session, tool):
                 counts[tool.name] = counts.get(tool.name, 0) + 1
     return [f"{name} may run in {count} branch{'es' if count > 1 else ''}" for name, count in counts.items()]
 

@@ -123,7 +123,8 @@ def _allow(call: Call, tool: Tool) -> Decision:
     from sessions_lib.messages import tool_calls
 
     asked = printing.plain(tool_calls.label(call, 200))
-    printing.talk(f"\n{asked}? It changes something outside of this conversation.")
+    what = "It changes something outside of this conversation." if tool.effect else "It only looks."
+    printing.talk(f"\n{asked}? {what}")
     said = click.prompt("y yes, a always in this session, n no, or why not", default="n", err=True, show_default=False)
     word = said.strip().lower()
     if word in ("y", "yes", "a", "always"):

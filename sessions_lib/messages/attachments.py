@@ -39,11 +39,6 @@ def _part(name: str, data: bytes) -> dict[str, Any]:
     shown = names.one_line(name, 80)
     kind = _picture(data, shown)
     if kind is not None:
-        if len(data) > MOST_BYTES:
-            raise SessionError(
-                f"{shown} has {size_text(len(data))}; a picture may have {size_text(MOST_BYTES)}. Nothing was "
-                "sent: make it smaller."
-            )
         address = f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
         return {"type": "image_url", "image_url": {"url": address}}
     text = _text(data)
@@ -61,17 +56,24 @@ def _part(name: str, data: bytes) -> dict[str, Any]:
 
 
 def _picture(data: bytes, name: str) -> str | None:
-    """The kind of a picture, ``None`` if ``data`` is none; ``SessionError`` for one that is broken."""
+    """The kind of a picture, ``None`` if ``data`` is none; ``SessionError`` for one that is too large or broken."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(io.BytesIO(data)) as picture:
             kind = PICTURES.get(str(picture.format))
+            if kind is not None and len(data) > MOST_BYTES:  # before it is decoded: that takes many times its size
+                raise SessionError(
+                    f"{name} has {size_text(len(data))}; a picture may have {size_text(MOST_BYTES)}. Nothing was sent: "
+                    "make it smaller."
+                )
             if kind is not None:
                 picture.load()
             return kind
     except UnidentifiedImageError:
         return None
+    except SessionError:
+        raise
     except Exception as error:
         raise SessionError(
             f"{name} is a picture that cannot be read ({type(error).__name__}). Nothing was sent."

@@ -348,6 +348,7 @@ def test_a_tool_that_changes_the_world_waits_for_a_yes_in_every_window_and_over_
     ]
     send(page, "Buy a torch")
     expect(page.get_by_text('buy(item="torch")?')).to_be_visible()
+    expect(page.get_by_text("1 tool call without a result")).to_have_count(0)
     other = app.open("/chat?session=a")
     expect(other.get_by_text('buy(item="torch")?')).to_be_visible()
     app.kill()

@@ -51,6 +51,7 @@ def test_a_text_goes_along_under_its_name() -> None:
         ("cut.png", picture(size=(60, 60))[:4000], "cannot be read"),
         ("a.txt", b"x" * 500_001, "a text may have 500 kB"),
         ("big.png", picture("PNG", (1400, 1300)), "a picture may have 5.0 MB"),
+        ("huge.png", picture(size=(60, 60))[:4000] + bytes(50_000_000), "huge.png has 50.0 MB; a picture may have 5.0 MB"),
     ],
 )  # fmt: skip
 def test_what_cannot_go_along_is_refused_by_name(name: str, data: bytes, said: str) -> None:

@@ -842,7 +842,7 @@ def test_a_tool_is_offered_to_a_real_endpoint_once_it_is_switched_on(open_page, 
     page = open_page("chat", session="a")
 
     page.button(key="chat-settings").click().run()
-    assert [one.value for one in page.toggle] == [False, False]
+    assert [one.value for one in page.toggle if "**" in one.label] == [False, False]
     page.toggle[0].set_value(True)
     button(page, "Save").click().run()
     ask(page, "Hello?")
@@ -861,7 +861,7 @@ def test_the_tools_of_a_file_appear_with_a_switch_each(open_page, folder, served
 
     page.button(key="chat-settings").click().run()
 
-    assert [one.label.split("**")[1] for one in page.toggle] == ["talk\\_to", "buy", "tide"]
+    assert [one.label.split("**")[1] for one in page.toggle if "**" in one.label] == ["talk\\_to", "buy", "tide"]
 
 
 def test_system_prompt_and_temperature_belong_to_the_session(open_page, folder, served):
@@ -943,3 +943,14 @@ def test_a_step_says_on_its_line_what_a_command_printed(open_page, folder):
 
     ends = [expander.label.partition(" → ")[2] for expander in page.expander if " → " in expander.label]
     assert ends == ["12 boats", "exit code 1"]
+
+
+def test_asking_before_every_tool_is_set_in_the_settings(open_page, folder):
+    SessionManager(folder).create(session_id="asks").update_meta({"base_url": "http://127.0.0.1:9/v1", "model": "tiny"})
+    for is_on in (True, False):
+        page = open_page("chat", session="asks")
+        page.button(key="chat-settings").click().run()
+        next(one for one in page.toggle if one.label.startswith("Ask before every tool")).set_value(is_on)
+        next(one for one in page.button if one.label == "Save").click().run()
+
+        assert SessionManager(folder).open("asks").meta.get("ask_before_tools") == ("all" if is_on else None)

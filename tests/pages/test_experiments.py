@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sessions_lib import SessionManager
-from sessions_lib.agent import runs
+from sessions_lib.agent import approval, runs
 from tests.model_server import ModelServer, say, status
 from tests.record import said
 
@@ -100,6 +100,18 @@ def test_tools_that_change_the_world_are_asked_about_first(
     page.button(key="compare_ask_yes").click().run()
     wait(manager, "a", "b", "c")
     assert all("Buy a torch" in contents(manager, one) for one in "abc")
+
+
+def test_a_tool_that_only_looks_is_asked_about_where_the_session_says_so(
+    manager: SessionManager, open_page: Callable[..., AppTest]
+) -> None:
+    manager.open("a").update_meta({approval.ASK: "all"})
+    page = open_page("compare", a="a", b="b", c="c")
+
+    page.chat_input(key="compare_prompt").set_value("Who is here?").run()
+
+    assert any("may run in 1 branch" in caption.value for caption in page.caption)
+    assert contents(manager, "a")[-1] == "Coast or hills?"
 
 
 @pytest.mark.any_store
