@@ -25,6 +25,7 @@ from sessions_lib import messages, names, times
 from sessions_lib.export import facts as export_facts
 from sessions_lib.export import markdown
 from sessions_lib.export.facts import Relative
+from sessions_lib.export.templates import render
 from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.store.family import tree
@@ -43,15 +44,7 @@ def page(title: str, body: str, style: str = "", *, wide: bool = False) -> str:
     """A whole HTML document around ``body`` (HTML, trusted), with our style sheet and ``style`` after it."""
     css = style_sheet() + style
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
-        f"<title>{text(title)}</title>\n<style>{css}</style>\n</head>\n<body>\n"
-        f"<main{' class=wide' if wide else ''}>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    return render("page.html", title=visible(title), body=body, style=css, digest=digest, wide=wide)
 
 
 @cache

@@ -5,14 +5,12 @@ Redacted as everything that leaves, unless told otherwise.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sessions_lib.errors import SessionError
 from sessions_lib.export.html import style_sheet
 from sessions_lib.export.redact import NOT_REDACTED, Redaction
+from sessions_lib.export.templates import render
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 from sessions_lib.trials import checks as checking
@@ -41,7 +39,8 @@ def html(trial: Trial, *, redacted: bool = True) -> str:
         for row in rows
         for result in row.results
     ]
-    made: str = _template().render(
+    return render(
+        "trial.html",
         title=redaction.session_id(trial.name, [*trial.prompts]),
         style=style_sheet(),
         session=redaction.session_id(trial.session_id),
@@ -53,15 +52,6 @@ def html(trial: Trial, *, redacted: bool = True) -> str:
         rows=[_row(row, shown) for row in rows],
         answers=answers,
         redacted=redaction.sentence() if redacted else NOT_REDACTED,
-    )
-    return made
-
-
-@cache
-def _template() -> Any:
-    places = PackageLoader("sessions_lib.export")
-    return Environment(loader=places, autoescape=True, undefined=StrictUndefined, trim_blocks=True).get_template(
-        "trial.html"
     )
 
 
