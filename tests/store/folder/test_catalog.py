@@ -359,6 +359,38 @@ def test_an_index_that_is_mostly_dead_is_made_anew(folder: Path, monkeypatch: py
     assert rows == (0,)
 
 
+SHARED_LOCK = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)  # where SQLite holds what it shares
+        print("free")
+    except OSError:
+        print("held")
+"""
+
+
+def test_a_second_catalog_of_a_process_leaves_the_first_its_locks(folder: Path) -> None:
+    first, second = Catalog(folder), Catalog(folder)
+    first.list()
+
+    second.list()
+
+    asked = [sys.executable, "-c", SHARED_LOCK, str(folder / ".catalog.sqlite")]
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout == "held\n"
+    first.close()
+    second.close()
+
+
+def test_a_catalog_that_lost_its_facts_is_made_anew(folder: Path) -> None:
+    kept = Catalog(folder)
+    truth = kept.list()
+    kept.ask(lambda db: db.execute("DELETE FROM facts"))
+
+    assert kept.list() == truth
+    kept.close()
+
+
 def test_reopening_reads_no_session_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "SNAPSHOT_AFTER", 1)
     truth = Catalog(folder).list()

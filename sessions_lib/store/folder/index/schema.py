@@ -120,13 +120,12 @@ def _open_file(path: Path) -> sqlite3.Connection:
     for name in (path, *_companions(path)):
         if os.path.lexists(name):
             _check_private(name)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        if stat.S_IMODE(os.fstat(descriptor).st_mode) != 0o600:  # a umask took more away
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+    # A file that is there is never opened here: closing it would take away the locks of this process's other
+    # connections to it (https://sqlite.org/howtocorrupt.html, 2.2), and another process would delete their log.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    if stat.S_IMODE(os.lstat(path).st_mode) != 0o600:  # a umask took more away
+        os.chmod(path, 0o600)
     connection = _connect(str(path))
     try:
         connection.execute("PRAGMA journal_mode=WAL")

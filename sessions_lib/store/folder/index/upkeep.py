@@ -194,7 +194,7 @@ class Upkeep:
         """Bring the rows of ``sessions`` up to date, unless another process did."""
         with transaction(db), encoding.without_gc():
             self._learn(db)
-            change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]) + 1
+            change = _change(db) + 1
             touched: list[int] = []
             for session in sessions:
                 if self._differs(session):
@@ -225,7 +225,7 @@ class Upkeep:
 
     def _learn(self, db: sqlite3.Connection) -> None:
         """Bring ``_known`` up to what the database has seen, by whichever process."""
-        change = int(db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0])
+        change = _change(db)
         if change == self._seen:
             return
         if not self._seen:
@@ -263,4 +263,12 @@ class Upkeep:
 
 def _mark(db: sqlite3.Connection) -> object:
     # A catalog that was made anew counts its changes from the start, but through another connection.
-    return db, db.execute("SELECT value FROM facts WHERE name='change'").fetchone()[0]
+    return db, _change(db)
+
+
+def _change(db: sqlite3.Connection) -> int:
+    """The number of the last change; a database without it is damaged."""
+    row = db.execute("SELECT value FROM facts WHERE name='change'").fetchone()
+    if row is None:
+        raise sqlite3.DatabaseError("the catalog has lost its facts")
+    return int(row[0])
