@@ -372,7 +372,7 @@ class Agent:
                 if stop.is_set:
                     raise Stopped
                 called = waiting[0]
-                if (decision := self._decision(called)) is None:
+                if (decision := self._decision(called, waiting)) is None:
                     approval.wait(self.session, waiting)
                     yield ApprovalAsked(called)
                     return
@@ -402,7 +402,7 @@ class Agent:
                 self.session.extend(tools.of_stopped(waiting, is_running=is_running))
             raise
 
-    def _decision(self, called: Call) -> Decision | None:
+    def _decision(self, called: Call, waiting: Sequence[Call]) -> Decision | None:
         """Whether a call may run; ``None`` if a person is to be asked, and cannot be now."""
         if (given := self._decisions.get(called.id)) is not None and not given.is_allowed:
             return given  # a no holds, whatever tools there are by now
@@ -412,6 +412,7 @@ class Agent:
             return Decision(is_allowed=True)
         decision = self._decisions.pop(called.id, None)
         if decision is None and self._approve is not None:
+            approval.wait(self.session, waiting)  # a process that ends at the question leaves it asked
             decision = approval.decided(self._approve(called, tool))
         if decision is not None and decision.is_allowed and decision.always:
             approval.allow_always(self.session, tool)

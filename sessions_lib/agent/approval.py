@@ -17,9 +17,9 @@ from sessions_lib.agent.tools import Tool
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.tool_calls import Call
+from sessions_lib.store.records import WAITING
 from sessions_lib.store.session import Session
 
-WAITING = "waiting_for_yes"  # in the metadata: the ids of the calls that wait, in order
 ALLOWED = "allowed_tools"  # the tools that a person allowed for the whole session
 ASK = "ask_before_tools"  # "all", or whatever else for those with effects
 DENIED = "Denied by the person, and not run"

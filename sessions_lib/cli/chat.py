@@ -142,9 +142,15 @@ class _Talk:
     @property
     def _is_waiting(self) -> bool:
         """True if the last message of the session is one that an answer has to follow."""
+        from sessions_lib.agent import approval
+
         stored = self.agent.session.messages
         last = stored[-1] if stored else {}
-        return last.get("role") in ("user", "tool") or bool(last.get("interrupted"))
+        return (
+            bool(approval.waiting(self.agent.session))
+            or last.get("role") in ("user", "tool")
+            or bool(last.get("interrupted"))
+        )
 
     def greet(self) -> None:
         """Say which session this is, who answers, with what tools, and what is wrong or left to answer."""

@@ -335,7 +335,8 @@ class MemoryStore:
     def _faults(self, session_id: str, *, is_running: bool) -> list[Fault]:
         kept = self._kept(session_id)
         lines = range(1, len(kept.messages) + 1)
-        found = checks.faults_of(session_id, session_id, kept.messages, lines, is_running=is_running)
+        is_open = is_running or _metadata(kept).waits
+        found = checks.faults_of(session_id, session_id, kept.messages, lines, is_running=is_open)
         meta = checks.metadata_faults(session_id, _metadata(kept), kept.messages, is_there=True)
         return sorted(found, key=lambda fault: fault.line or 0) + meta
 

@@ -20,6 +20,7 @@ from sessions_lib.snippets import Range
 MAX_TAG = 100
 MARK_AT = "title_mark_at"  # in metadata: where the mark of a made title begins, if its words do not tell
 META_VERSION = 1
+WAITING = "waiting_for_yes"  # in metadata: the ids of the calls that wait for a person, in order
 UNFINISHED = "unfinished"  # a deleted session of which a part is still, or again, in its place
 NEVER = datetime(1, 1, 1, tzinfo=UTC)
 NOTHING = usage.Totals()
@@ -79,6 +80,11 @@ class Metadata:
         """How many messages were copied from the parent."""
         count = self._forked_from.get("messages")
         return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else 0
+
+    @property
+    def waits(self) -> bool:
+        """True if a stored call waits for a person's yes: that it has no result is no fault."""
+        return bool(self.values.get(WAITING))
 
     @property
     def system(self) -> str | None:

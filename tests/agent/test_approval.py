@@ -80,6 +80,22 @@ def test_a_callback_is_asked_before_it_runs(tmp_path: Path, shop: Shop, said: An
     )
 
 
+def test_a_process_that_ends_at_the_question_leaves_it_asked_and_no_damage(tmp_path: Path, shop: Shop) -> None:
+    def gone(call: Any, tool: Any) -> bool:
+        raise SystemExit
+
+    with ModelServer(BUY, say("Done.")) as server:
+        agent = agent_on(server, tmp_path, shop, approve=gone)
+        with pytest.raises(SystemExit):
+            agent.chat("Buy.")
+        session = Session.open(tmp_path, "a")
+        assert [call.name for call in approval.waiting(session)] == ["buy"]
+        assert session.store.faults("a") == []
+        list(agent_on(server, tmp_path, shop, approve=lambda *_: True).stream(None))
+
+    assert shop.sold == ["torch"]
+
+
 def test_always_holds_for_the_tool_in_this_session_and_not_in_a_fork(tmp_path: Path, shop: Shop) -> None:
     asked = []
 

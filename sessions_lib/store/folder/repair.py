@@ -40,10 +40,11 @@ def faults(folder: Path, session_id: str, *, is_running: bool) -> list[Fault]:
         for damage in [*as_told(lines.damaged), *lines.glued]
         if not (is_running and damage.kind == "torn")
     ]
-    found += checks.faults_of(session_id, file.name, lines.messages, lines.line_numbers, is_running=is_running)
-    is_there = os.path.lexists(meta_file)
+    is_there, meta = os.path.lexists(meta_file), metadata.read(meta_file)
+    is_open = is_running or meta.waits
+    found += checks.faults_of(session_id, file.name, lines.messages, lines.line_numbers, is_running=is_open)
     return sorted(found, key=lambda fault: fault.line or 0) + checks.metadata_faults(
-        session_id, metadata.read(meta_file), lines.messages, is_there=is_there
+        session_id, meta, lines.messages, is_there=is_there
     )
 
 

@@ -25,7 +25,9 @@ def faults(session_id: str, known: Contents, damaged: Sequence[Damage], *, is_ru
         if not (is_running and one.kind == "torn")
     ]
     numbers = line_numbers(len(known.messages), damaged)
-    found += checks.faults_of(session_id, session_id, known.messages, numbers, is_running=is_running)
+    found += checks.faults_of(
+        session_id, session_id, known.messages, numbers, is_running=is_running or known.meta.waits
+    )
     meta = checks.metadata_faults(session_id, known.meta, known.messages, is_there=True)
     return sorted(found, key=lambda fault: fault.line or 0) + meta
 
