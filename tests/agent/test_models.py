@@ -13,7 +13,7 @@ import pytest
 from sessions_lib.agent import providers
 from sessions_lib.agent.providers import endpoints
 from sessions_lib.agent.providers.end_dates import END_DATES
-from tests.model_server import ModelServer
+from tests.model_server import ModelServer, status
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
@@ -49,16 +49,20 @@ def test_a_test_of_the_endpoint_says_what_its_server_says_of_the_model() -> None
     facts = {
         "id": "m",
         "object": "model",
+        "owned_by": "vllm",
         "context_length": 8192,
         "shutdown_date": "2027-01-31",
         "architecture": {"input_modalities": ["text", "image"]},
         "supported_parameters": ["tools"],
     }
-    with ModelServer(models=[facts]) as server:
+    gone = {"chat/completions": 400, "responses": 404}
+    with ModelServer(models=[facts, "n"], refuse=lambda path, _: status(gone[path])) as server:
         said = providers.tested(providers.choose(model="m", base_url=server.url))
+        silent = providers.tested(providers.choose(model="n", base_url=server.url))
 
+    assert "Whether it takes pictures and tools, its server does not say." in silent
     assert said == (
-        f"{server.url} answers and offers 1 model. Its context holds 8,192 tokens. It takes pictures. It takes tools. "
+        f"{server.url} answers and offers 2 models. It is vLLM. It speaks Chat Completions. Its context holds 8,192 tokens. It takes pictures. It takes tools. "
         "m ends on 2027-01-31: choose another before. It is asked over Chat Completions."
     )
 

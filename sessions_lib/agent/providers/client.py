@@ -36,6 +36,14 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 CONNECT_TIMEOUT_S = 10.0
+_WIRES = {"/chat/completions": "Chat Completions", "/responses": "Responses"}
+_KINDS = {
+    "vllm": "vLLM",
+    "llamacpp": "llama.cpp",
+    "library": "Ollama",
+    "organization_owner": "LM Studio",
+    "openai": "OpenAI",
+}
 _LOCAL_S = 1.0  # a server on this machine that does not answer by then is not there
 _NO_KEY = "none"  # the SDK refuses an empty key; local servers ignore whatever they get
 sending = threading.local()  # .call: what is told of each request this thread sends, where it has a before_sending
@@ -184,28 +192,53 @@ def check(endpoint: Endpoint) -> str:
 
 
 def tested(endpoint: Endpoint) -> str:
-    """What ``check`` says, and what the server says of the chosen model: context, pictures, tools, when it ends."""
+    """What ``check`` says, what the server is and which wires it speaks, and what it says of the chosen model: context,
+    pictures, tools, when it ends. Starts no model."""
+    if endpoint.is_demo:
+        return check(endpoint)
     try:
-        facts = {} if endpoint.is_demo else _listed(endpoint, None)
+        facts = _listed(endpoint, None)
     except SessionError as error:
         return str(error)
-    return " ".join([check(endpoint), *(_of_model(endpoint, facts) if endpoint.model in facts else ())])
+    made = client(endpoint).with_options(timeout=CONNECT_TIMEOUT_S, max_retries=0)
+    wires = [name for path, name in _WIRES.items() if _speaks(made, path)]
+    said = [check(endpoint)]
+    if (kind := _KINDS.get(str(next(iter(facts.values()), {}).get("owned_by")))) is not None:
+        said.append(f"It is {kind}.")
+    said.append(f"It speaks {' and '.join(wires)}." if wires else "It speaks neither Chat Completions nor Responses.")
+    return " ".join([*said, *(_of_model(endpoint, facts) if endpoint.model in facts else ())])
+
+
+def _speaks(made: OpenAI, path: str) -> bool:
+    """True if the server knows ``path``: an empty request is refused there, and costs nothing."""
+    import httpx2
+    import openai
+
+    try:
+        made.post(path, body={}, cast_to=object)
+    except openai.APIStatusError as error:
+        return error.status_code not in (404, 405, 501)
+    except (openai.OpenAIError, httpx2.HTTPError, ValueError):
+        return False
+    return True
 
 
 def _of_model(endpoint: Endpoint, facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What is known of the chosen model, in sentences: its context, what it takes, when it ends."""
-    found = facts.get(endpoint.model, {})
+    found = facts[endpoint.model]
     said = []
     if (size := _context_size(found)) is not None:
         said.append(f"Its context holds {size:,} tokens.")
+    silent = []
     kinds = found.get("input_modalities") or (found.get("architecture") or {}).get("input_modalities")
-    if isinstance(kinds, list) and kinds:
-        said.append("It takes pictures." if "image" in kinds else "It takes no pictures.")
     known = found.get("supported_parameters")
-    if isinstance(known, list):
-        said.append("It takes tools." if "tools" in known else "It takes no tools.")
-    if endpoint.model and (day := ends_on(endpoint.model, found)) is not None:
+    for what, listed, word in (("pictures", kinds, "image"), ("tools", known, "tools")):
+        if isinstance(listed, list) and listed:
+            said.append(f"It takes {what}." if word in listed else f"It takes no {what}.")
+        else:
+            silent.append(what)
+    if silent:
+        said.append(f"Whether it takes {' and '.join(silent)}, its server does not say.")
+    if (day := ends_on(endpoint.model, found)) is not None:
         said.append(f"{endpoint.model} ends on {day}: choose another before.")
-    if endpoint.model:
-        said.append(f"It is asked over {'the Responses API' if endpoint.wire == 'responses' else 'Chat Completions'}.")
-    return said
+    return [*said, f"It is asked over {_WIRES['/responses' if endpoint.wire == 'responses' else '/chat/completions']}."]
