@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 CONNECTIONS = 12  # of one process, at most
 RETRY_S = 15.0  # a server that restarts is waited for
-STATEMENT_S = 60  # what takes longer is given up by the server
 CONNECT_S = 5
 _PAUSE_S = 0.1
 # What the server says while it stops, or is not yet there again.
