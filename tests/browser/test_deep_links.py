@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from sessions_lib import SessionManager, demo
 
-PAGES = {"": "Home", "chat": "Chat", "sessions": "Sessions", "compare": "Compare", "stats": "Stats"}
+PAGES = {"": "Home", "chat": "Chat", "sessions": "Sessions", "compare": "Compare", "trials": "Trials", "stats": "Stats"}
 
 
 @pytest.mark.parametrize("path", PAGES)
