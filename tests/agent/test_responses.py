@@ -198,17 +198,21 @@ def test_a_refusal_changes_what_it_names_and_nothing_else(tmp_path: Path, rule: 
     ("words", "key"),
     [
         ("Encrypted content is not supported with this model.", "include"),
-        ("Your organization must be verified to generate reasoning summaries.", "reasoning"),
+        ("Your organization must be verified to generate reasoning summaries.", "summary"),
+        ("Unknown parameter: 'reasoning.summary'.", "summary"),
         ("Unknown parameter: 'store'.", "store"),
     ],
 )
 def test_a_smaller_server_of_responses_is_asked_for_less_and_says_so(tmp_path: Path, words: str, key: str) -> None:
     def refuse(path: str, request: dict[str, Any]) -> Reply | None:
-        return status(400, words) if key in request else None
+        return status(400, words) if key in request or key in request.get("reasoning", {}) else None
 
     with ModelServer(refuse=refuse, strict=False) as server:
-        assert agent_on(server, tmp_path).chat("Hm?") == "Yes."
-    assert key not in server.requests[-1]
+        assert agent_on(server, tmp_path, effort="high").chat("Hm?") == "Yes."
+    assert server.paths == ["responses"] * 2
+    left, right = server.requests
+    assert right.get("reasoning") == ({"effort": "high"} if key == "summary" else left["reasoning"])
+    assert (key in right) is False
 
 
 def test_a_server_without_responses_is_asked_over_chat_completions(tmp_path: Path) -> None:
@@ -331,3 +335,58 @@ def test_the_wire_is_chosen_by_argument_session_and_address(tmp_path: Path) -> N
     assert choose(api_key="k", wire="chat").wire == "chat"
     with pytest.raises(SessionError, match="is no wire"):
         choose(base_url="http://127.0.0.1:9/v1", wire="telex")
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "rule"),
+    [
+        (404, "Item with id 'rs_68' not found. Items are not persisted when `store` is set to false.", "items"),
+        (400, "The encrypted content gAAA could not be verified (invalid_encrypted_content).", "items"),
+        (400, "Unsupported parameter: 'temperature' is not supported with this model.", "temperature"),
+        (400, "temperature is not supported", "temperature"),
+        (400, "image input is not supported - hint: you may need to provide the mmproj", "pictures"),
+    ],
+)
+def test_over_responses_too_a_refusal_changes_what_it_names_alone(
+    tmp_path: Path, code: int, words: str, rule: str
+) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+
+    def refuse(path: str, request: dict[str, Any]) -> Reply | None:
+        said = str(request["input"])
+        still = {"items": "gAAAA1" in said, "temperature": "temperature" in request, "pictures": "input_image" in said}
+        return status(code, words) if still[rule] and len(server.requests) > 1 else None
+
+    with ModelServer(thinking("Hm.", say("So.")), refuse=refuse) as server:
+        agent = agent_on(server, tmp_path, tools=[tide], temperature=0.2)
+        agent.chat([{"type": "text", "text": "Look."}, picture])
+        assert agent.chat("Sure?") == "Yes."
+
+    assert server.paths == ["responses"] * 3
+    assert all(request["tools"] for request in server.requests)
+    assert len(Session.open(tmp_path, "a").messages[3]["changed"]) == 1
+    remembered = (Session.open(tmp_path, "a").meta.get("refused") or {}).get("rules", [])
+    assert remembered == ([] if rule == "items" else [rule])
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(500, "An unknown error occurred"), (400, "tools are not supported by this server")]
+)
+def test_no_failure_and_no_refusal_of_tools_changes_the_wire(tmp_path: Path, code: int, words: str) -> None:
+    with ModelServer(*[status(code, words)] * 9) as server:
+        agent = agent_on(server, tmp_path, tools=[tide])
+        with pytest.raises(ToolsRefused if code == 400 else ProviderError):
+            agent.chat("Hm?")
+    assert set(server.paths) == {"responses"}
+
+
+def test_a_model_that_was_moved_to_responses_has_its_own_reasoning_back_and_nothing_else_is_said(
+    tmp_path: Path,
+) -> None:
+    with ModelServer(thinking("Hm.", say("So.")), refuse=gpt6) as server:
+        agent_on(server, tmp_path, tools=[tide], wire=None).chat("Hm?")
+        again = agent_on(server, tmp_path, tools=[tide], wire=None)
+        told = [event.text for event in again.stream("Sure?") if isinstance(event, Notice)]
+
+    assert any(item.get("type") == "reasoning" for item in server.requests[-1]["input"])
+    assert not any("is left out" in text for text in told)

@@ -164,7 +164,7 @@ class ModelCall:
         if getattr(error, "status_code", None) not in refusals.STATUSES:
             return None
         named = f"{error} {words(getattr(error, 'body', None))}"
-        found = refusals.changed(self._request, named, self.changes)
+        found = refusals.changed(self._request, named, self.changes, error.status_code)
         if found is None:
             if self._request.get("tools") and refusals.names_tools(named):
                 raise ToolsRefused(str(problem(error, self.endpoint, hint=_WITH_TOOLS)), status=error.status_code)

@@ -18,6 +18,8 @@ from sessions_lib.messages import content
 Request = dict[str, Any]
 STATUSES = (400, 404, 405, 415, 422, 500, 501)  # of a refusal that names a setting, as seen; 5xx of local servers
 _WIRES = ("responses", "chat")
+_NO_ROUTE = (404, 405, 501)
+_ONCE = ("items",)  # what is true of this request alone: the next one may have other reasoning to send
 _PICTURE = "this model takes no pictures"
 _SKIP = "skip_thought_signature_validator"  # Google's own word for a call that another model made
 
@@ -163,10 +165,6 @@ RULES = [
         _responses, "This model is asked over the Responses API instead, as its server wants it.",
     ),
     _rule(
-        "chat", r"\A(?!.*model).*(not found|not supported|unsupported|no route|cannot post|not allowed|unknown)",
-        _chat, "This server does not speak the Responses API, so it is asked over Chat Completions.",
-    ),
-    _rule(
         "stream_options", r"stream_options|include_usage", _without("stream_options"),
         "This server takes no stream_options: it may not say how many tokens it took.",
     ),
@@ -197,7 +195,7 @@ RULES = [
         "This server keeps no reasoning for later turns.",
     ),
     _rule(
-        "summary", r"reasoning.{0,20}summar|summaries", _without_of_responses("reasoning"),
+        "summary", r"reasoning.{0,20}summar|summaries", _without_of_responses("summary"),
         "This server tells no summary of its reasoning.",
     ),
     _rule("store", r"\bstore\b", _without_of_responses("store"), "This server takes no “store”."),
@@ -225,6 +223,11 @@ RULES = [
         "no_system", r"system.{0,60}(role|not support)|role.{0,60}(system|developer)", _system_as_user,
         "This model takes no system prompt: it stands in front of the first prompt.",
     ),
+    _rule(  # the last: only where nothing else is named
+        "chat",
+        r"\A(?!.*(model|item|param|argument|tool|content)).*(not found|cannot post|not allowed|no route|unknown path)",
+        _chat, "This server does not speak the Responses API, so it is asked over Chat Completions.",
+    ),
 ]  # fmt: skip
 _TOOLS = re.compile(
     r"not support.{0,30}(tool|function)|(tool|function)s?\b.{0,60}(not support|unsupported|not allowed|not available)"
@@ -233,16 +236,23 @@ _TOOLS = re.compile(
 )
 
 
-def changed(request: Request, words: str, before: Mapping[str, Any]) -> tuple[Rule, Request] | None:
+def changed(request: Request, words: str, before: Mapping[str, Any], status: int = 400) -> tuple[Rule, Request] | None:
     """The rule that the ``words`` of a refusal name, and the request it makes; ``None`` if there is none.
 
     ``before`` are the rules by which it was changed already: none is tried twice.
     """
     tried = {*before, *(_WIRES if wire_in(before) else ())}  # nobody is sent from wire to wire
+    if status not in _NO_ROUTE or names_tools(words):
+        tried.add("chat")
     for rule in RULES:
         if rule.key not in tried and rule.names.search(words) and (made := rule.change(request)) is not None:
             return rule, made
     return None
+
+
+def lasting(keys: Iterable[str]) -> list[str]:
+    """Those of ``keys`` that hold for the next request, too."""
+    return [key for key in keys if key not in _ONCE]
 
 
 def wire_in(keys: Iterable[str]) -> str | None:

@@ -39,6 +39,9 @@ def request(chat: Mapping[str, Any]) -> dict[str, Any]:
         made["max_output_tokens"] = chat.get("max_completion_tokens", chat.get("max_tokens"))
     for key in chat.get("without", ()):  # what this server refused of ours
         made.pop(key, None)
+        made["reasoning"].pop(key, None)
+    if not made["reasoning"]:
+        del made["reasoning"]
     return made
 
 
