@@ -116,6 +116,12 @@ class App:
 
     def open(self, path: str = "/", *, beside: Page | None = None, **context: Any) -> Page:
         """A page on ``path``, drawn: of a new visitor, or in another tab of the visitor who has ``beside``."""
+        page = self.page(beside=beside, **context)
+        self.go(page, path)
+        return page
+
+    def page(self, *, beside: Page | None = None, **context: Any) -> Page:
+        """An empty page of a visitor, as ``open`` has it."""
         if beside is None:
             owner = self.browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **context})
             owner.set_default_timeout(PATIENCE_MS)
@@ -126,7 +132,6 @@ class App:
         page.on("request", lambda request: self._saw_request(request.url))
         page.on("console", lambda message: self._saw_console(message.type, message.text, message.location))
         page.on("pageerror", lambda error: self.faults.append(f"script error: {error}"))
-        self.go(page, path)
         return page
 
     def go(self, page: Page, path: str) -> None:

@@ -22,7 +22,8 @@ def fill(folder):
 def test_a_large_new_folder_is_usable_at_once_and_fills_up_by_itself(serve):
     app = serve()
     fill(app.folder)
-    page = app.open("/sessions")
+    page = app.page()
+    page.goto(f"{app.url}/sessions")  # and not until it is drawn: on a busy machine all may be read by then
 
     expect(page.locator(".st-key-reading")).to_contain_text("What you see is of these")
     expect(page.locator('[data-testid="stDataFrame"] canvas').first).to_be_visible()
