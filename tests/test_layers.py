@@ -33,6 +33,7 @@ ONLY_IN = {
     "httpx2": ("agent",),
     "pandas": ("stats",),
     "numpy": ("stats",),
+    "pyarrow": ("export",),
     "genai_prices": ("price_table",),
     "psycopg": ("store",),
     "psycopg_pool": ("store",),

@@ -10,7 +10,7 @@ import contextlib
 import io
 import threading
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from urllib.parse import quote
 
@@ -21,7 +21,7 @@ from pages.shared import folder, session_queries
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.errors import SessionError
 from sessions_lib.export import export
-from sessions_lib.export.redact import NOT_REDACTED, Finding, Redaction
+from sessions_lib.export.redact import NOT_REDACTED, Finding, Leaving, Redaction
 from sessions_lib.messages import content, places
 from sessions_lib.store.family import family_of
 from sessions_lib.store.records import SessionInfo
@@ -34,9 +34,11 @@ _SHOWN = 200
 
 
 def one_file(session_id: str, kind: str, redacted: bool) -> tuple[str, bytes]:
-    """The file's name and content for one session."""
-    family = folder.manager().family(session_id) if kind == "html" else ()
+    """The file's name and content for one session; tables are a zip of them."""
     session, redaction = folder.manager().open(session_id), Redaction(is_on=redacted)
+    if export.FORMATS[kind].tables:
+        return _name(session, kind, redaction), archive([session_id], kind, redacted)
+    family = folder.manager().family(session_id) if kind == "html" else ()
     return _name(session, kind, redaction), _file(session, kind, redaction, family, {})
 
 
@@ -52,30 +54,57 @@ def _name(session: Session, kind: str, redaction: Redaction) -> str:
 
 
 def archive(sessions: Sequence[str], kind: str, redacted: bool) -> bytes:
-    """A zip with a file for each session; those that cannot be read or written are named in ``not exported.txt``.
+    """A zip with a file for each session, or with the tables of all of them.
 
-    The web pages in it link to each other along their families.
+    Those that cannot be read or written are named in ``not exported.txt``. The web pages in it link to each other along
+    their families.
     """
     held = io.BytesIO()
     missing: list[str] = []
     redaction = Redaction(is_on=redacted)
-    file_names = _file_names(sessions, kind, redaction)
-    by_id = {info.id: info for info in folder.manager().list()} if kind == "html" else {}
-    links = {session_id: quote(name) for session_id, name in file_names.items()}
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
-        for session_id in sessions:
-            try:
-                session = folder.manager().open(session_id)
-                family = family_of(by_id, session_id) if session_id in by_id else ()
-                written = _file(session, kind, redaction, family, links)
-            except SessionError as error:
-                left_id = redaction.session_id(session_id)
-                missing.append(f"{left_id}: {redaction.text(str(error).replace(session_id, left_id))}")
-                continue
-            file.writestr(file_names[session_id], written)
+        made = _tables if export.FORMATS[kind].tables else _files
+        for name, data in made(sessions, kind, redaction, missing):
+            file.writestr(name, data)
         if missing:
             file.writestr("not exported.txt", "\n".join(missing) + "\n")
     return held.getvalue()
+
+
+def _files(sessions: Sequence[str], kind: str, redaction: Redaction, missing: list[str]) -> Iterator[tuple[str, bytes]]:
+    file_names = _file_names(sessions, kind, redaction)
+    by_id = {info.id: info for info in folder.manager().list()} if kind == "html" else {}
+    links = {session_id: quote(name) for session_id, name in file_names.items()}
+    for session_id in sessions:
+        try:
+            session = folder.manager().open(session_id)
+            family = family_of(by_id, session_id) if session_id in by_id else ()
+            written = _file(session, kind, redaction, family, links)
+        except SessionError as error:
+            missing.append(_why(session_id, error, redaction))
+            continue
+        yield file_names[session_id], written
+
+
+def _tables(
+    sessions: Sequence[str], kind: str, redaction: Redaction, missing: list[str]
+) -> Iterable[tuple[str, bytes]]:
+    def leaving() -> Iterator[Leaving]:
+        for session_id in sorted(sessions):
+            try:
+                session = folder.manager().open(session_id)
+                left = redaction.leaving(session.messages, {**session.meta, "id": session.id})
+            except SessionError as error:
+                missing.append(_why(session_id, error, redaction))
+                continue
+            yield left
+
+    return export.tables(leaving(), kind).items()
+
+
+def _why(session_id: str, error: SessionError, redaction: Redaction) -> str:
+    left_id = redaction.session_id(session_id)
+    return f"{left_id}: {redaction.text(str(error).replace(session_id, left_id))}"
 
 
 def _file_names(sessions: Sequence[str], kind: str, redaction: Redaction) -> dict[str, str]:
@@ -120,8 +149,8 @@ def panel(sessions: Sequence[str], prefix: str, done: Callable[[str], None] | No
         format_func=lambda name: export.FORMATS[name].label,
         key=f"{prefix}_format",
     )
-    is_to_read = export.FORMATS[kind].is_to_read
-    redacted = switch(f"{prefix}_redacted_{is_to_read}", is_on=is_to_read)
+    is_redacted = export.FORMATS[kind].is_redacted
+    redacted = switch(f"{prefix}_redacted_{is_redacted}", is_on=is_redacted)
     with folder.errors_told():
         with session_queries.catalog().at_one_moment():
             size = sum(info.size_bytes for info in session_queries.infos(sessions).values())

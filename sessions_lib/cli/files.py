@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -18,28 +18,29 @@ from sessions_lib.cli import options, printing
 from sessions_lib.errors import SessionError, StorageError
 
 if TYPE_CHECKING:
-    from sessions_lib.export.redact import Redaction
+    from sessions_lib.export.redact import Leaving, Redaction
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.records import Fault
     from sessions_lib.store.session import Session
 
 
 @click.command("export")
-@click.argument("sessions", metavar="SESSION...", nargs=-1, required=True)
+@click.argument("sessions", metavar="[SESSION]...", nargs=-1, required=False)
+@click.option("--all", "all_sessions", is_flag=True, help="All sessions of the folder.")
 @click.option(
     "--format",
     "-f",
     "format",
     default="markdown",
     metavar="FORMAT",
-    help="markdown, html, json, jsonl, request or finetune.",
+    help="markdown, html, json, jsonl, request, finetune, atif, ipynb or parquet.",
 )
 @click.option(
     "--output",
     "-o",
     "output",
     metavar="FILE",
-    help="Where to, a folder for several; - prints one. Without it: new files named after the titles.",
+    help="Where to, a folder for several and for parquet; - prints one. Without it: new files named after the titles.",
 )
 @click.option(
     "--family", "family", is_flag=True, help="With every session of the family: forks, parents, and their forks."
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     "--redact/--no-redact",
     "redact",
     default=None,
-    help="Replace keys, tokens, passwords, addresses, names included; on for markdown and html.",
+    help="Replace keys, tokens, passwords, addresses, names included; on but for json, jsonl, request and finetune.",
 )
 @click.option(
     "--pattern", "pattern", multiple=True, metavar="REGEX", help="Redact what this regular expression matches, too."
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @options.folder
 def export(
     sessions: tuple[str, ...],
+    all_sessions: bool,
     format: str,
     output: str | None,
     family: bool,
@@ -75,11 +77,16 @@ def export(
 
     kind = _format(format)
     manager = options.manager(folder)
-    chosen = list(dict.fromkeys(manager.resolve(name) for name in sessions))
+    if all_sessions == bool(sessions):
+        raise click.UsageError("Name the sessions to export, or say --all.")
+    listed = (info.id for info in manager.list()) if all_sessions else map(manager.resolve, sessions)
+    chosen = list(dict.fromkeys(listed))
     if family:
         chosen = list(dict.fromkeys(info.id for one in chosen for info in manager.family(one)))
-    redaction = options.redaction(FORMATS[kind].is_to_read if redact is None else redact, pattern)
-    if len(chosen) == 1:
+    redaction = options.redaction(FORMATS[kind].is_redacted if redact is None else redact, pattern)
+    if FORMATS[kind].tables is not None:
+        _export_tables(manager, chosen, kind, output, redaction)
+    elif len(chosen) == 1 and not all_sessions:
         _export_one(manager.open(chosen[0]), manager, kind, output, redaction)
     elif output == "-":
         raise click.UsageError("Several sessions go into files: name a folder with --output.")
@@ -106,6 +113,41 @@ def _export_one(found: Session, manager: SessionManager, kind: str, output: str 
         target = _new_file((target or options.path(".")) / name)
     for written in exporting.save(target, found.messages, meta, kind, family=family, redaction=redaction):
         printing.data(printing.plain(str(written)))
+
+
+def _export_tables(
+    manager: SessionManager, chosen: Sequence[str], kind: str, output: str | None, redaction: Redaction
+) -> None:
+    """All of ``chosen`` as the tables of a format, in a folder that is made: what was there stays."""
+    from sessions_lib.export import export as exporting
+
+    if output == "-":
+        raise click.UsageError(f"{kind} is several tables: name a folder with --output.")
+    if output is None and len(chosen) == 1:
+        opened = manager.open(chosen[0])
+        name = exporting.file_name(opened.messages, {**opened.meta, "id": opened.id}, kind, redaction=redaction)
+        folder = _new_file(options.path(name).with_suffix(""))
+    else:
+        folder = options.path(output or ".")
+    left_out: list[str] = []
+
+    def leaving() -> Iterator[Leaving]:
+        for session in printing.progress(sorted(chosen), "Exporting"):
+            try:
+                opened = manager.open(session)
+                left = redaction.leaving(opened.messages, {**opened.meta, "id": session})
+            except StorageError:
+                raise
+            except SessionError as error:
+                left_out.append(f"{session}: {error}")
+                continue
+            yield left
+
+    tables = exporting.tables(leaving(), kind)
+    exporting.make_folder(folder)
+    for name, data in tables.items():
+        printing.data(printing.plain(str(exporting.write(_new_file(folder / name), data))))
+    _tell_left_out(left_out, len(chosen))
 
 
 def _export_several(
@@ -140,10 +182,14 @@ def _export_several(
             continue
         for written in saved:
             printing.data(printing.plain(str(written)))
+    _tell_left_out(left_out, len(chosen))
+
+
+def _tell_left_out(left_out: Sequence[str], of: int) -> None:
     for sentence in left_out:
         printing.talk(sentence)
     if left_out:
-        raise SessionError(f"{printing.count(len(left_out), 'session')} of {len(chosen)} could not be exported.")
+        raise SessionError(f"{printing.count(len(left_out), 'session')} of {of} could not be exported.")
 
 
 def _format(name: str) -> str:

@@ -1,4 +1,4 @@
-"""A session as a file for somewhere else: Markdown, HTML, JSON, JSONL, a request, or training data.
+"""Sessions as files for somewhere else: to read, to train on, or as tables.
 
 * ``markdown``: to read, raw or rendered; no text can forge its structure (``markdown``).
 * ``json``: everything there is: ``{"forkbook": 1, "id", "meta", "messages"}``, strict JSON. The messages are equal to
@@ -7,7 +7,9 @@
 * ``request``: what any OpenAI tool takes: the request a provider would be sent (``messages.for_request``), one message
   a line, the system prompt first. Only what a provider reads, made valid: no ids, times, models or orphan results.
 * ``html``: one file that opens offline (``html``).
-* ``finetune``: OpenAI fine-tuning data, one example on one line, of the turns that can be learned from.
+* ``finetune``: OpenAI fine-tuning data, one example on one line (``finetune``).
+* ``atif``: a trajectory that says what was copied (``atif``); ``ipynb``: a notebook (``notebook``).
+* ``parquet``: all sessions of an export in two tables, which lie in a folder (``parquet``).
 
 ``redacted`` replaces secrets and personal data in what is written, names included (``redact``); the session is not
 changed. A session with nothing to write in a format is a ``SessionError`` that says why, never an empty file.
@@ -21,7 +23,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,10 +32,10 @@ from typing import Any
 
 from sessions_lib import messages, names
 from sessions_lib.errors import InvalidMessage, SessionError, StorageError
-from sessions_lib.export import facts, html, markdown
+from sessions_lib.export import atif, facts, finetune, html, markdown, notebook, parquet
 from sessions_lib.export.facts import Relative
 from sessions_lib.export.redact import Leaving, Redaction
-from sessions_lib.messages import content, encoding, tool_calls
+from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.text import escaped
 
@@ -75,6 +76,14 @@ def _written(left: Leaving, kind: str) -> str:
     return "".join(FORMATS[kind].pieces(left))
 
 
+def tables(sessions: Iterable[Leaving], format: str) -> dict[str, bytes]:
+    """The files (name → bytes) that hold all of ``sessions`` in a ``format`` that is tables; see ``parquet``."""
+    made = FORMATS[format_name(format)].tables
+    if made is None:
+        raise SessionError(f"{format} is a file for each session, no table.")
+    return made(sessions)
+
+
 def check(said: Sequence[Message], meta: Mapping[str, Any], format: str) -> None:
     """``SessionError`` if an export in ``format`` would be empty, with why."""
     kind = FORMATS[format_name(format)]
@@ -97,7 +106,7 @@ def _request_lines(left: Leaving) -> Iterator[str]:
 
 
 def _training_lines(left: Leaving) -> Iterator[str]:
-    yield f"{_json(training_example(left.said, left.meta))}\n"
+    yield f"{_json(finetune.example(left.said, left.meta))}\n"
 
 
 def turn_markdown(said: Sequence[Message], meta: Mapping[str, Any]) -> str:
@@ -156,65 +165,6 @@ def _finite(value: Any) -> Any:
     return {key: _finite(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def training_example(said: Sequence[Message], meta: Mapping[str, Any]) -> dict[str, Any]:
-    """One fine-tuning example: ``{"messages": […]}``, with ``tools`` where the metadata has their schemas.
-
-    Left out, whole: turns that do not end in a complete answer in words (interrupted, cut, filtered, refused), or with
-    a call that is unanswered, whose outcome is unknown, or that the format does not take. Errors that a tool reported
-    and the model answered to are kept: they are worth learning from. ``SessionError`` if no turn is left.
-    """
-    kept: list[Message] = []
-    for turn in messages.turns(said):
-        if _is_worth_learning(turn):
-            kept += turn
-    if not kept:
-        raise SessionError("No turn of this session ends in a complete answer, so there is nothing to train on.")
-    system = meta.get("system")
-    request = messages.for_request(kept, system if isinstance(system, str) else None, keeps_ids=True)
-    example: dict[str, Any] = {"messages": [_trainable(message) for message in request]}
-    tools = meta.get("tools")
-    if (
-        isinstance(tools, list)
-        and tools
-        and all(isinstance(tool, dict) and tool.get("type") == "function" for tool in tools)
-    ):
-        example["tools"] = tools
-    return example
-
-
-def _is_worth_learning(turn: Sequence[Message]) -> bool:
-    pairing = tool_calls.pair(turn)
-    last = turn[-1]
-    if pairing.unanswered or last.get("role") != "assistant" or tool_calls.calls_of(last):
-        return False
-    if not content.text({"content": last.get("content")}).strip():
-        return False
-    for message in turn:
-        if message.get("role") == "assistant" and facts.notes(message):
-            return False
-    return all(
-        re.fullmatch(r"[A-Za-z0-9_-]{1,64}", step.call.name)
-        and tool_calls.arguments(step.call) is not None
-        and content.text(step.result or {}) != tool_calls.UNKNOWN_OUTCOME
-        for step in pairing.steps
-    )
-
-
-def _trainable(message: Message) -> Message:
-    """``message`` with the roles, names and parts that fine-tuning takes: text and pictures."""
-    kept = dict(message)
-    if kept["role"] == "developer":
-        kept["role"] = "system"
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", str(kept.get("name", "x"))):
-        del kept["name"]
-    if isinstance(kept.get("content"), list):
-        kept["content"] = [
-            item if item["type"] in ("text", "image_url") else {"type": "text", "text": f"[{part.label}]"}
-            for item, part in zip(kept["content"], content.parts(kept), strict=True)
-        ]
-    return kept
-
-
 def save(
     path: Path,
     said: Sequence[Message],
@@ -229,10 +179,14 @@ def save(
 ) -> list[Path]:
     """Write the export to ``path`` and return the files written; see ``export``.
 
-    Pictures in a Markdown export go into a folder beside it (``chat.md`` → ``chat-files/``), and are linked.
+    Tables go into a folder ``path``, which is made. Pictures in a Markdown export go into a folder beside it
+    (``chat.md`` → ``chat-files/``), and are linked.
     """
     redaction = redaction or Redaction(patterns, is_on=redacted)
     left = redaction.leaving(said, meta, family, links)
+    if FORMATS[format_name(format)].tables:
+        make_folder(path)
+        return [write(path / name, data) for name, data in tables([left], format).items()]
     if format_name(format) != "markdown":
         write(path, _written(left, format_name(format)))
         return [path]
@@ -290,8 +244,8 @@ class Format:
     """One kind of file: its extension, its media type, what it is in a few words, and how a session becomes its text.
 
     ``pieces`` are the text of the file, in order; one that ``can_be_empty`` raises ``SessionError`` for a session that
-    it has nothing of. ``also`` is a second name; what ``is_to_read`` is made to be shown to somebody: redacted unless
-    asked otherwise.
+    it has nothing of. ``also`` is a second name; what ``is_redacted`` is made for others: redacted unless asked
+    otherwise. ``tables`` make the files of a format that puts all sessions of an export into a few (name → bytes).
     """
 
     extension: str
@@ -299,8 +253,9 @@ class Format:
     label: str
     pieces: Callable[[Leaving], Iterable[str]]
     also: str = ""
-    is_to_read: bool = False
+    is_redacted: bool = False
     can_be_empty: bool = False
+    tables: Callable[[Iterable[Leaving]], dict[str, bytes]] | None = None
 
 
 def _markdown(left: Leaving) -> list[str]:
@@ -315,10 +270,26 @@ def _whole_json(left: Leaving) -> list[str]:
     return [json_document(left.said, left.meta)]
 
 
+def _atif(left: Leaving) -> list[str]:
+    return [f"{_json(atif.trajectory(left.said, left.meta), indent=2)}\n"]
+
+
+def _notebook(left: Leaving) -> list[str]:
+    return [f"{_json(notebook.document(left.said, left.meta), indent=1)}\n"]
+
+
+def _parquet(sessions: Iterable[Leaving]) -> dict[str, bytes]:
+    return parquet.tables((left.said, left.meta) for left in sessions)
+
+
+def _no_text(left: Leaving) -> list[str]:
+    raise SessionError("These tables are several files: save them to a folder (forkbook export --output FOLDER).")
+
+
 # A new format is one function and one entry here: commands, dialogs and file names ask this table.
 FORMATS: dict[str, Format] = {
-    "markdown": Format("md", "text/markdown", "Markdown, to read", _markdown, also="md", is_to_read=True),
-    "html": Format("html", "text/html", "One web page, offline", _html, also="htm", is_to_read=True),
+    "markdown": Format("md", "text/markdown", "Markdown, to read", _markdown, also="md", is_redacted=True),
+    "html": Format("html", "text/html", "One web page, offline", _html, also="htm", is_redacted=True),
     "json": Format("json", "application/json", "JSON, complete, can be imported again", _whole_json),
     "jsonl": Format(
         "jsonl", "application/x-ndjson", "JSONL, the session's own file", _session_lines, can_be_empty=True
@@ -327,4 +298,9 @@ FORMATS: dict[str, Format] = {
         "jsonl", "application/x-ndjson", "Request, as providers take it", _request_lines, can_be_empty=True
     ),
     "finetune": Format("jsonl", "application/x-ndjson", "OpenAI fine-tuning data", _training_lines, can_be_empty=True),
+    "atif": Format(
+        "json", "application/json", "ATIF, a trajectory for training and evaluation", _atif, is_redacted=True
+    ),
+    "ipynb": Format("ipynb", "application/x-ipynb+json", "Jupyter notebook", _notebook, is_redacted=True),
+    "parquet": Format("zip", "application/zip", "Parquet, two tables", _no_text, is_redacted=True, tables=_parquet),
 }

@@ -273,14 +273,20 @@ class Session:
     # ------------------------------------------------------------ files to give away
 
     def export(self, path: str | Path, format: str = "markdown", **options: Any) -> Path:
-        """Write the session to ``path`` (0600): ``markdown``, ``html``, ``json``, ``jsonl``, ``request``, ``finetune``.
+        """Write the session to ``path`` (0600) in one of the formats of ``export``; tables go into a folder.
 
-        The first two are redacted unless told otherwise (``redacted=False``), the others only if told so.
+        ``markdown``, ``html``, ``atif``, ``ipynb`` and ``parquet`` are redacted unless told otherwise
+        (``redacted=False``); ``json``, ``jsonl``, ``request`` and ``finetune`` only if told so.
         """
         from sessions_lib.export import export  # loaded when first used: listing and chatting need none of it
 
-        options = {"redacted": export.FORMATS[export.format_name(format)].is_to_read, **options}
-        return export.write(Path(path), export.export(self.messages, {**self.meta, "id": self.id}, format, **options))
+        kind = export.FORMATS[export.format_name(format)]
+        options = {"redacted": kind.is_redacted, **options}
+        meta = {**self.meta, "id": self.id}
+        if kind.tables is not None:
+            export.save(Path(path), self.messages, meta, format, **options)
+            return Path(path)
+        return export.write(Path(path), export.export(self.messages, meta, format, **options))
 
     def save(self, path: str | Path) -> Path:
         """Write the session to ``path`` as one JSON document; one without a title takes the file's name as title."""

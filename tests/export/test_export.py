@@ -21,6 +21,8 @@ from sessions_lib.errors import InvalidMessage, SessionError, StorageError
 from sessions_lib.export import export, redact
 from sessions_lib.messages import tool_calls
 from sessions_lib.store.manager import SessionManager
+from tests.export.written import TEXTS
+from tests.export.written import written as as_text
 
 Messages = list[dict[str, Any]]
 CALL = {"id": "c1", "type": "function", "function": {"name": "tide", "arguments": '{"port":"Ember"}'}}
@@ -102,7 +104,7 @@ def test_what_json_cannot_hold_is_a_sentence() -> None:
 def test_a_half_emoji_is_valid_utf_8_in_every_format(kind: str) -> None:
     said: Messages = [{"role": "user", "content": "key \ud83d cut"}, {"role": "assistant", "content": "ok \udc00"}]
 
-    written = export.export(said, {"title": "\ud83d", "tags": ["\ud83d"], "id": "a"}, kind)
+    written = as_text(said, {"title": "\ud83d", "tags": ["\ud83d"], "id": "a"}, kind)
 
     assert "key \ufffd cut" in written.encode().decode()
 
@@ -111,7 +113,7 @@ def test_the_same_session_gives_the_same_bytes() -> None:
     said: Messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
 
     for kind in export.FORMATS:
-        assert export.export(said, {"id": "a"}, kind) == export.export(said, {"id": "a"}, kind)
+        assert as_text(said, {"id": "a"}, kind) == as_text(said, {"id": "a"}, kind)
 
 
 def test_exports_do_not_change_the_session() -> None:
@@ -122,7 +124,7 @@ def test_exports_do_not_change_the_session() -> None:
     before = json.dumps(said)
 
     for kind in export.FORMATS:
-        export.export(said, {"tags": ["x"]}, kind, redacted=True)
+        as_text(said, {"tags": ["x"]}, kind, redacted=True)
 
     assert json.dumps(said) == before
 
@@ -312,8 +314,8 @@ def test_a_redacted_export_holds_no_secret_anywhere(kind: str) -> None:
     ]
     meta = {"title": "For ana@example.org", "tags": ["/home/ana"], "system": "token=abc123def456", "id": "a"}
 
-    plain = export.export(said, meta, kind)
-    written = export.export(said, meta, kind, redacted=True, patterns=["Zaphod"])
+    plain = as_text(said, meta, kind)
+    written = as_text(said, meta, kind, redacted=True, patterns=["Zaphod"])
 
     assert "ana@example.org" in plain
     for secret in ("ana@example.org", "hunter2", "/home/ana", "sk-ant-", "abc123def456", "Zaphod"):
@@ -329,7 +331,7 @@ def test_a_new_format_is_one_entry_that_every_way_out_knows(monkeypatch: pytest.
     def roles(left: redact.Leaving) -> list[str]:
         return [f"{message['role']}: {message['content']}\n" for message in left.said]
 
-    toy = export.Format("txt", "text/plain", "Toy", roles, also="text", is_to_read=True)
+    toy = export.Format("txt", "text/plain", "Toy", roles, also="text", is_redacted=True)
     monkeypatch.setitem(export.FORMATS, "toy", toy)
     (tmp_path / "a.jsonl").write_text('{"role":"user","content":"I am ana@example.org"}\n', encoding="utf-8")
     session = SessionManager(tmp_path).open("a")
@@ -482,7 +484,7 @@ def test_pictures_are_never_written_through_a_linked_folder(tmp_path: Path) -> N
 def test_saving_without_pictures_makes_one_file(tmp_path: Path) -> None:
     said: Messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
 
-    for kind in export.FORMATS:
+    for kind in TEXTS:
         path = tmp_path / kind
         assert export.save(path, said, {"id": "a"}, kind) == [path]
         assert path.read_text(encoding="utf-8") == export.export(said, {"id": "a"}, kind)
@@ -492,13 +494,13 @@ def test_files_are_utf_8_where_the_locale_is_not(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from sessions_lib.export import export\n"
         "said = [{'role': 'user', 'content': 'Que horas \\u00e0s \\u5317\\u6d77\\u9053? \\U0001f30a'}, {'role': 'assistant', 'content': 'x'}]\n"
-        "for kind in export.FORMATS: export.save(Path(sys.argv[1], kind), said, {'id': 'a'}, kind)"
+        "for kind in sys.argv[2:]: export.save(Path(sys.argv[1], kind), said, {'id': 'a'}, kind)"
     )
     environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
 
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=environment, check=True)
+    subprocess.run([sys.executable, "-c", program, str(tmp_path), *TEXTS], env=environment, check=True)
 
-    for kind in export.FORMATS:
+    for kind in TEXTS:
         assert "Que horas às 北海道? 🌊" in (tmp_path / kind).read_text(encoding="utf-8")
 
 
