@@ -6,7 +6,7 @@ Do not change, and do not read, more than they print.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -47,19 +47,14 @@ def list_sessions(
     if trash:
         _list_trash(options.manager(folder), json)
         return
-    with options.indexed(folder) as found:
-        if limit and not (date or tag):
-            rows = found.catalog.list(min(limit, sys.maxsize))
-            if any(map(is_of_trial, rows)):
-                rows = found.list()
-        else:
-            rows = found.find_by_date(date) if date else found.list()
-        for one in tag or ():
-            carrying = {row.id for row in found.find_by_tag(one)}
-            rows = [row for row in rows if row.id in carrying]
-        if not any(one.lower().startswith(TRIAL) for one in tag):
-            rows = [row for row in rows if not is_of_trial(row)]
-        rows = rows[:limit]
+
+    def first(found: SessionManager, waiting: int) -> None:
+        rows = _chosen(found, tag, date, limit or 20)
+        printing.talk(f"{printing.count(waiting, 'session')} are still being read. The newest of what is read so far:")
+        _print_sessions(rows, {})
+
+    with options.indexed(folder, None if json else first) as found:
+        rows = _chosen(found, tag, date, limit)
         money = found.catalog.costs([row.id for row in rows]) if cost else {}
     if json:
         for row in rows:
@@ -72,6 +67,22 @@ def list_sessions(
     printing.talk(f"{printing.count(len(rows), 'session')} in {found.store.where}{' (filtered)' if filtered else ''}")
     if not rows and not filtered:
         printing.talk("Start one: forkbook chat. Or load the demo: forkbook demo")
+
+
+def _chosen(found: SessionManager, tags: Sequence[str], date: str | None, limit: int | None) -> list[SessionInfo]:
+    """The newest ``limit`` sessions with all ``tags`` that were active on ``date``."""
+    if limit and not (date or tags):
+        rows = found.catalog.list(min(limit, sys.maxsize))
+        if any(map(is_of_trial, rows)):
+            rows = found.list()
+    else:
+        rows = found.find_by_date(date) if date else found.list()
+    for one in tags:
+        carrying = {row.id for row in found.find_by_tag(one)}
+        rows = [row for row in rows if row.id in carrying]
+    if not any(one.lower().startswith(TRIAL) for one in tags):
+        rows = [row for row in rows if not is_of_trial(row)]
+    return rows[:limit]
 
 
 def is_of_trial(row: SessionInfo) -> bool:
@@ -220,7 +231,14 @@ def search(query: tuple[str, ...], limit: int | None, json: bool, folder: str | 
     from sessions_lib.query import parse
 
     text = " ".join(query)
-    with options.indexed(folder) as found:
+
+    def first(found: SessionManager, waiting: int) -> None:
+        hits = found.search(text, limit or 20)
+        printing.talk(f"{printing.count(waiting, 'session')} are still being read. In the newest so far:")
+        for hit in hits:
+            _print_hit(hit)
+
+    with options.indexed(folder, None if json else first, after_s=0.3) as found:
         hits = found.search(text, limit)
         elsewhere = [] if hits else list(_without_each(found, text))
         damaged = found.catalog.ids(parse("has:damage"))

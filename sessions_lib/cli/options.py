@@ -6,8 +6,9 @@ Does not print, but for a progress bar and what was redacted.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sessions_lib.export.redact import Redaction
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.session import Session
+
+MANY = 500  # sessions that a person would wait for
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,20 +64,66 @@ def manager(folder: str | None) -> SessionManager:
 
 
 @contextmanager
-def indexed(folder: str | None) -> Iterator[SessionManager]:
-    """The folder of sessions as of one look at it; a progress bar on the way if there is much to read."""
+def indexed(
+    folder: str | None, meanwhile: Callable[[SessionManager, int], None] | None = None, after_s: float = 0.0
+) -> Iterator[SessionManager]:
+    """The folder of sessions as of one look at it; a progress bar on the way if there is much to read.
+
+    ``meanwhile(sessions, how many wait)`` is called once for a person who would wait: after ``after_s`` seconds, when
+    some have been read, the newest files first. What it asks is answered from these.
+    """
     found = manager(folder)
+    if meanwhile and printing.has_reader():
+        _look_first(found, meanwhile, after_s)
     with ExitStack() as stack:
         with ExitStack() as while_reading:
-            bars: list[Any] = []
-
-            def show(done: int, todo: int) -> None:
-                if not bars:
-                    bars.append(while_reading.enter_context(printing.bar(todo, "Reading")))
-                bars[0].update(done - bars[0].pos)
-
-            stack.enter_context(found.catalog.at_one_moment(show))
+            stack.enter_context(found.catalog.at_one_moment(_shown(while_reading)))
         yield found
+
+
+def _shown(while_reading: ExitStack) -> Callable[[int, int], None]:
+    """What shows how many sessions of how many are read, until ``while_reading`` ends."""
+    bars: list[Any] = []
+
+    def show(done: int, todo: int) -> None:
+        if not bars:
+            bars.append(while_reading.enter_context(printing.bar(todo, "Reading")))
+        bars[0].update(done - bars[0].pos)
+
+    return show
+
+
+def _look_first(found: SessionManager, meanwhile: Callable[[SessionManager, int], None], after_s: float) -> None:
+    """Read what waits in a thread, with ``meanwhile`` as soon as something is read; less than ``MANY`` is not worth it.
+
+    What the thread meets, the question after it meets again, and says.
+    """
+    catalog = found.catalog
+    if (waiting := catalog.waiting()) < MANY or catalog.is_in_memory:
+        return
+    some = threading.Event()
+    read = 0, waiting
+
+    def count(done: int, todo: int) -> None:
+        nonlocal read
+        read = done, todo
+        some.set()
+
+    def catch_up() -> None:
+        with suppress(SessionError, OSError):
+            catalog.catch_up(count)
+        some.set()
+
+    reader = threading.Thread(target=catch_up, name="reading", daemon=True)  # stopped, it goes on from its last batch
+    with catalog.as_known(), ExitStack() as while_reading:
+        reader.start()
+        some.wait()
+        reader.join(after_s)
+        meanwhile(found, waiting)
+        show = _shown(while_reading)
+        while reader.is_alive():
+            show(*read)
+            reader.join(0.1)
 
 
 def opened(folder: str | None, name: str) -> Session:

@@ -63,6 +63,11 @@ def styled(text: str, stream: Any, **style: Any) -> str:
     return click.style(text, **style) if is_styled(stream) else text
 
 
+def has_reader() -> bool:
+    """True if what is printed and said goes to a person: both streams are a terminal."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
 def is_styled(stream: Any) -> bool:
     """True if styles may go to ``stream``: a terminal, and ``NO_COLOR`` not set."""
     return bool(stream.isatty()) and not os.environ.get("NO_COLOR")

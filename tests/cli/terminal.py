@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 import tempfile
@@ -62,6 +64,21 @@ class Terminal:
             timeout=120,
             check=False,
         )
+
+    def watched(self, *arguments: str, program: str = "forkbook") -> str:
+        """All that a command shows to a person: both its streams are one terminal."""
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(
+            self.command(program, *arguments), stdin=theirs, stdout=theirs, stderr=theirs, env=self.env(), cwd=self.work
+        ) as process:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # how a terminal says that nobody writes to it any more
+                while part := os.read(ours, 65_536):
+                    shown += part
+            os.close(ours)
+        assert process.returncode == 0, shown
+        return shown.decode()
 
     def ok(self, *arguments: str, **options: Any) -> str:
         """What a command printed; it must have ended with 0."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -232,21 +231,9 @@ def test_an_export_printed_into_a_terminal_cannot_steer_it(terminal: Terminal) -
     terminal.session("a", {"role": "user", "content": "\x1b]0;owned\x07hello \x9b31m\u202e"})
 
     for arguments in (["export", "a", "--format", "json", "-o", "-"], ["show", "a"]):
-        controller, side = pty.openpty()
-        process = subprocess.Popen(
-            terminal.command("forkbook", *arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=side,
-            stderr=side,
-            env=terminal.env(),
-        )
-        os.close(side)
-        shown = b""
-        with contextlib.suppress(OSError), open(controller, "rb", buffering=0) as screen:  # ends with an error on Linux
-            while piece := screen.read(4096):
-                shown += piece
-        assert process.wait(60) == 0
-        assert "hello" in (text := shown.decode())
+        text = terminal.watched(*arguments)
+
+        assert "hello" in text
         assert not set(text) & set("\x1b\x07\x9b\u202e")
 
 

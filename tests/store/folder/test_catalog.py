@@ -744,6 +744,7 @@ def test_a_stored_prompt_without_a_time_takes_that_of_its_late_answer_whatever_f
 
 def test_copies_count_once_at_every_moment_of_a_first_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "BATCH", 1)
+    monkeypatch.setattr(upkeep, "FIRST_BATCH", 1)
     for name in "abc":
         write(tmp_path / f"{name}.jsonl", LIGHTHOUSES, GULL)
     counted: list[int] = []

@@ -220,7 +220,7 @@ class Catalog(Upkeep):
 
     def _index_some(self, db: sqlite3.Connection) -> None:
         """Index what is waiting if that is little, else a part of it: a search waits a second at most."""
-        if self.is_in_memory:
+        if self.is_in_memory or self._behind:  # who reads behind this catalog indexes, too
             return
         with contextlib.suppress(sqlite3.OperationalError):  # locked: what is not indexed is scanned
             fulltext.index(db, self.folder, seconds=1.0)

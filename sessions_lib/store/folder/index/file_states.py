@@ -6,6 +6,7 @@ Does not read a file.
 from __future__ import annotations
 
 import os
+import stat
 from array import array
 from pathlib import Path
 
@@ -16,7 +17,7 @@ Files = dict[str, Stamp]
 
 
 def scan_files(folder: Path) -> Files:
-    """Name → state of everything in ``folder`` that is named like a session's file; a folder not there has none.
+    """Name → state of every regular file in ``folder`` that is named like a session's; a folder not there has none.
 
     Names are looked up from the open folder: a third faster than ``scandir``, which spells out each path.
     """
@@ -34,7 +35,8 @@ def scan_files(folder: Path) -> Files:
                     state = os.stat(name, dir_fd=opened, follow_symlinks=False)
                 except OSError:
                     continue  # gone since
-                found[name] = (state.st_size, state.st_mtime_ns, state.st_ino & INODE)
+                if stat.S_ISREG(state.st_mode):
+                    found[name] = (state.st_size, state.st_mtime_ns, state.st_ino & INODE)
     except OSError as error:
         raise _unreadable(folder, error) from error
     finally:

@@ -13,7 +13,7 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessions_lib import names, prices, times
+from sessions_lib import names, price_table, prices, times
 from sessions_lib.messages import content, model_calls, places, usage
 from sessions_lib.store.folder import message_heads
 from sessions_lib.store.folder.message_heads import Chunk, Head
@@ -157,12 +157,14 @@ class Fold:
         host = prices.host_of({"base_url": head.base_url, "model": model}, self.settings)
         calls = model_calls.of({"role": head.role, "model": model, "usage": reported})
         if type(reported) is not dict or usage.MODEL_CALLS not in reported:
-            tokens = usage.counts(reported)
-            billed = _billed(calls[0], host) if calls else _NOT_BILLED
-            return tokens or _UNKNOWN, 0, tokens[0] if tokens else None, billed
+            if not calls:
+                return _UNKNOWN, 0, None, _NOT_BILLED
+            tokens = calls[0].tokens
+            counts = tokens.input, tokens.cached, tokens.output, tokens.reasoning, tokens.total
+            return counts, 0, tokens.input, _billed(calls[0], host)
         for call in calls:
-            counts = (getattr(call.tokens, name) for name in usage.SUMS)
-            self.model_calls.append((self.row.n, number, call.model, *counts, *_billed(call, host)))
+            each = (getattr(call.tokens, name) for name in usage.SUMS)
+            self.model_calls.append((self.row.n, number, call.model, *each, *_billed(call, host)))
             if call.model:
                 self._models[call.model] = None
         last = model_calls.last({"role": head.role, "model": model, "usage": reported})
@@ -198,6 +200,6 @@ class Fold:
 
 def _billed(call: model_calls.ModelCall, host: str) -> tuple[Any, ...]:
     """The columns ``BILLED`` of a call."""
-    billed = prices.billed(call)
-    parts = (billed.read, billed.written, billed.written_1h, billed.searches)
-    return call.tier, host, prices.rate_of(call, host).step, *parts
+    tokens = call.tokens
+    parts = prices.bounded(tokens.input, tokens.cached, call.written, call.written_1h)
+    return call.tier, host, price_table.step_of(tokens), *parts, call.searches or 0

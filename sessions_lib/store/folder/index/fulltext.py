@@ -180,21 +180,24 @@ def _clear_if_dead(db: sqlite3.Connection) -> None:
 
 def _index_batch(db: sqlite3.Connection, folder: Path, until: float, is_bulk: bool) -> tuple[int, set[str]]:
     """Index sessions until the batch is full or the time is up: how many, and the new words unless read back later."""
-    terms: set[str] = set()
-    size = done = 0
+    texts: list[tuple[int, str]] = []
+    read: list[tuple[int, int]] = []
+    size = 0
+    until -= 0.4 * (until - time.monotonic())  # for what is done with what was read
     waiting = db.execute(f"SELECT n, id, messages, indexed, offset {_WAITING} ORDER BY last_active DESC, id").fetchall()
     for n, session, count, indexed, offset in waiting:
-        texts = _texts(db, folder, n, session, indexed)
-        if texts is None:
+        found = _texts(db, folder, n, session, indexed)
+        if found is None:
             continue
-        db.executemany("INSERT INTO said(rowid, text) VALUES(?, ?)", texts)
-        db.execute("UPDATE sessions SET indexed=? WHERE n=?", (count, n))
-        if not is_bulk:
-            terms.update(term for _, text in texts for term in _TOKEN.findall(text))
-        size, done = size + offset * (count - indexed) // count, done + 1
+        texts += found
+        read.append((count, n))
+        size += offset * (count - indexed) // count
         if size > BATCH_BYTES or time.monotonic() > until:
             break
-    return done, terms
+    # A row below the one before makes FTS5 write what it holds, and many small parts cost more to merge than to make.
+    db.executemany("INSERT INTO said(rowid, text) VALUES(?, ?)", sorted(texts))
+    db.executemany("UPDATE sessions SET indexed=? WHERE n=?", read)
+    return len(read), set() if is_bulk else {term for _, text in texts for term in _TOKEN.findall(text)}
 
 
 def _texts(db: sqlite3.Connection, folder: Path, n: int, session: str, indexed: int) -> list[tuple[int, str]] | None:

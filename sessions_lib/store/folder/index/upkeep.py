@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 RETRY_S = 60.0  # after which a catalog that had to live in memory looks for its file again
 BATCH = 64  # sessions a transaction: another process waits for one at most
+FIRST_BATCH = 20  # a person who waits sees the newest at once
 SNAPSHOT_AFTER = 200  # changed sessions after which the file states are stored as one value again
 
 
@@ -177,12 +178,9 @@ class Upkeep:
     def _refresh(self, db: sqlite3.Connection, on_progress: Progress | None) -> None:
         self._learn(db)
         waiting = self._differing()
-        if len(waiting) > BATCH:  # what was written last is wanted first
-            written = {one: catalog_rows.stamp_of(self.folder / (one + scan.MESSAGES)) for one in waiting}
-            waiting.sort(key=lambda one: (written[one] or (0, 0))[1], reverse=True)
         done, todo = 0, len(waiting)
-        while waiting:
-            batch, waiting = waiting[:BATCH], waiting[BATCH:]
+        while done < todo:
+            batch = waiting[done : done + (BATCH if done else FIRST_BATCH)]
             self._read(db, batch)
             done += len(batch)
             if on_progress:
@@ -204,15 +202,21 @@ class Upkeep:
         self._learn(db)
 
     def _differing(self) -> list[str]:
-        """The sessions whose files are not as the catalog knows them."""
+        """The sessions whose files are not as the catalog knows them, the newest files first."""
         told = self._watch.changed() if self._watch else None
         if told is None or not self._is_whole:
-            self._touched = {name for name, _ in scan_files(self.folder).items() ^ self._known.items()}
+            files = scan_files(self.folder)
+            self._touched = {name for name, _ in files.items() ^ self._known.items()}
             self._is_whole = True
         else:
             self._touched |= told
-        found = {scan.stem_of(name) for name in self._touched}
-        differing = sorted(session for session in found if names.is_id(session) and self._differs(session))
+            files = {name: state for name in self._touched if (state := catalog_rows.stamp_of(self.folder / name))}
+        found = {scan.stem_of(name) for name in self._touched if files.get(name) != self._known.get(name)}
+        unread = (0, 0, 0)
+        differing = sorted(
+            filter(names.is_id, found),
+            key=lambda session: (-files.get(session + scan.MESSAGES, unread)[1], session),
+        )
         # They are looked at again at the next question, in case reading them fails.
         self._touched = {session + ending for session in differing for ending in (scan.MESSAGES, scan.METADATA)}
         return differing
