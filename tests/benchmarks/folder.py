@@ -144,7 +144,7 @@ def building(kept: Catalog) -> Iterator[Row]:
 def first_rows(count: int) -> list[records.SessionInfo]:
     """What ``forkbook list`` shows of a folder that nobody has read, as soon as it can."""
 
-    class Enough(Exception):  # noqa: N818 - it is no error
+    class Enough(Exception):
         pass
 
     def enough(*_: int) -> None:
