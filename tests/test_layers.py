@@ -34,6 +34,7 @@ ONLY_IN = {
     "pandas": ("stats",),
     "numpy": ("stats",),
     "pyarrow": ("export",),
+    "watchdog": ("importers",),
     "genai_prices": ("price_table",),
     "psycopg": ("store",),
     "psycopg_pool": ("store",),

@@ -14,8 +14,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from pages.sessions_parts import import_watch
 from pages.sessions_parts.import_run import ImportRun
-from pages.shared import acting, folder
+from pages.shared import acting, folder, moments
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import importers, names, text
 from sessions_lib.importers import ImportResult
@@ -74,6 +75,7 @@ def _dialog() -> None:
         return
     st.caption(f"Reads {_KNOWN}. The files are only read; what was imported before is not imported twice.")
     wanted = _places()
+    _following()
     typed = st.text_input(
         "Another folder or file on this machine", key="import_path", placeholder="/home/me/exports", autocomplete="off"
     )
@@ -93,6 +95,31 @@ def _places() -> list[Path]:
         if st.checkbox(f"{tool_of(place)}: {safe_label(str(place))}", key=f"import_place_{tool_of(place)}"):
             chosen.append(place)
     return chosen
+
+
+def _following() -> None:
+    """The switch that has the server follow this machine's tools, and what that brought so far."""
+    manager, key = folder.manager(), "import_watch"
+    watch = import_watch.running(manager)
+    if watch is None and not importers.places():
+        return
+    st.session_state[key] = watch is not None  # another window may have switched it
+    st.toggle(
+        "Keep following these tools while the app runs",
+        key=key,
+        on_change=lambda: import_watch.switch(manager, is_on=st.session_state[key]),
+        help="What they write is taken in within two seconds. What they delete stays here.",
+    )
+    if watch is not None:
+        _draw_watch(watch)
+
+
+@st.fragment(run_every=1.0)
+def _draw_watch(watch: import_watch.ImportWatch) -> None:
+    brought = f"{text.count(watch.sessions, 'new session')} and {text.count(watch.messages, 'message')}"
+    st.caption(f"On for {moments.ago(watch.since).removesuffix(' ago')}: {brought}." if watch.is_running else "Off.")
+    if watch.error is not None:
+        st.caption(f":red[{safe_label(str(watch.error))}]")
 
 
 def _import(paths: Sequence[Path], uploaded: Sequence[Any], *, again: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,6 +21,7 @@ from sessions_lib.errors import SessionError
 
 if TYPE_CHECKING:
     from sessions_lib.importers import Progress
+    from sessions_lib.importers.watcher import Round
 
 
 @click.command("import")
@@ -28,23 +29,39 @@ if TYPE_CHECKING:
 @click.option("--from", "format", metavar="FORMAT", help="Take them for this format, whatever they look like.")
 @click.option("--dry-run", "dry_run", is_flag=True, help="Say what would be imported, write nothing.")
 @click.option("--again", "again", is_flag=True, help="Bring back what was deleted here.")
+@click.option("--watch", "watch", is_flag=True, help="Go on, and take in what is written there until Ctrl-C.")
 @options.as_json
 @options.yes
 @options.folder
 def bring(
-    paths: tuple[str, ...], format: str | None, dry_run: bool, again: bool, json: bool, yes: bool, folder: str | None
+    paths: tuple[str, ...],
+    format: str | None,
+    dry_run: bool,
+    again: bool,
+    watch: bool,
+    json: bool,
+    yes: bool,
+    folder: str | None,
 ) -> None:
     """Import sessions of Claude Code, Codex, Pi, ChatGPT and others.
 
     PATH: Files, folders, zips; without one, this machine's own folders.
 
-    Importing twice adds nothing; nothing that is there is overwritten; what was deleted stays deleted.
+    Importing twice adds nothing; nothing that is there is overwritten; what was deleted stays deleted. With --watch
+    sessions stay here when the tool that wrote them deletes them.
 
     Example: forkbook import ~/.claude/projects --dry-run
     """
     from sessions_lib import importers
 
     kind = _format(format)
+    if watch:
+        if dry_run or again:
+            raise click.UsageError(
+                "--watch goes with neither --dry-run nor --again: import once with them, then watch."
+            )
+        follow([options.path(text) for text in paths], kind, json=json, yes=yes, folder=folder)
+        return
     sources = [options.path(text) for text in paths or ()] or _offered(yes)
     done: list[Progress] = []
     steps = importers.import_paths(options.manager(folder), sources, kind, dry_run=dry_run, again=again)
@@ -96,6 +113,60 @@ def _format(name: str | None) -> str | None:
         return importers.format_name(name) if name else None
     except SessionError as error:
         raise click.UsageError(str(error)) from error
+
+
+def follow(paths: list[Path], format: str | None, *, json: bool, yes: bool, folder: str | None) -> None:
+    """Import ``paths``, or this machine's own folders, and what is written there from now on, until Ctrl-C."""
+    from sessions_lib.importers.watcher import Watcher
+
+    if missing := next((path for path in paths if not path.expanduser().exists()), None):
+        raise SessionError(f"{missing}: there is no such file or folder.")
+    places = paths or _offered(yes)
+    manager = options.manager(folder)
+    watcher = Watcher(manager, paths or None, format=format)
+    told: set[str] = set()
+    sessions = messages = 0
+    printing.talk(
+        printing.line(f"Following {', '.join(map(str, places))} into {manager.store.where}. Ctrl-C ends it.", 500)
+    )
+    with _ended_by_control_c(watcher.stop):
+        for made in watcher.rounds():
+            sessions, messages = sessions + made.added_sessions, messages + made.added_messages
+            _print_round(made, told, json)
+    brought = f"{printing.count(sessions, 'session')} and {printing.count(messages, 'message')}"
+    printing.talk(f"Stopped following; {brought} were brought. Started again, it goes on from there.")
+
+
+def _print_round(made: Round, told: set[str], json: bool) -> None:
+    """What a round brought; what was refused, and why it could not go on, each once."""
+    from sessions_lib import importers
+
+    for step in made.steps:
+        if step.result and step.result.added_messages:
+            _print_step(step, json)
+    sentences = [refusal.text for refusal in importers.refusals(made.steps)] if made.is_whole else []
+    for sentence in [*sentences, *([str(made.error)] if made.error else [])]:
+        if sentence not in told:
+            told.add(sentence)
+            printing.talk(printing.line(sentence, 500))
+
+
+@contextmanager
+def _ended_by_control_c(stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C calls ``stop``, so that the file in hand is ended; a second one ends the program at once."""
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        stop()
+        signal.signal(signal.SIGINT, before)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _offered(yes: bool) -> list[Path]:

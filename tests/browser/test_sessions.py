@@ -9,6 +9,7 @@ import pytest
 
 from sessions_lib import SessionManager
 from sessions_lib.export import export
+from tests.importers.files import claude, write_lines
 
 HOSTILE = "<img src=x onerror=alert(1)> costs $5 and $7 :red[boo] :smile: ![p](http://192.0.2.1/x.png) lighthouse"
 
@@ -193,6 +194,30 @@ def test_uploaded_sessions_are_imported_and_reported(serve, tmp_path):
 
     [session] = SessionManager(app.folder).list()
     assert (session.messages, session.turns) == (2, 1)
+
+
+def test_what_other_tools_write_is_followed_while_the_switch_is_on(serve):
+    app = serve()
+    source = app.folder.parent / ".claude" / "projects" / "p" / "a.jsonl"
+    write_lines(source, claude("user", "u1", None, "List the harbours."))
+    page = app.open("/sessions")
+    page.locator(".st-key-import_button button").first.click()
+    page.locator(".st-key-import_watch label").click()
+    page.get_by_text("1 new session and 1 message").wait_for()
+
+    with source.open("a") as file:
+        file.write(json.dumps(claude("user", "u2", "u1", "And the quokka reefs?")) + "\n")
+
+    page.get_by_text("1 new session and 2 messages").wait_for()
+    again = app.open("/sessions?q=quokka")  # another visitor, the browser of the first may be closed
+    again.get_by_text("And the quokka reefs?").first.wait_for()
+    again.locator(".st-key-import_button button").first.click()
+    assert again.locator(".st-key-import_watch input").is_checked()
+    again.locator(".st-key-import_watch label").click()
+    app.settle(again)
+    assert not again.locator(".st-key-import_watch input").is_checked()
+    source.unlink()
+    assert len(SessionManager(app.folder).list()) == 1
 
 
 def test_a_long_import_shows_how_far_it_is_and_can_be_stopped_and_repeated(serve, tmp_path):
