@@ -117,7 +117,7 @@ def _following() -> None:
 @st.fragment(run_every=1.0)
 def _draw_watch(watch: import_watch.ImportWatch) -> None:
     brought = f"{text.count(watch.sessions, 'new session')} and {text.count(watch.messages, 'message')}"
-    st.caption(f"On for {moments.ago(watch.since).removesuffix(' ago')}: {brought}." if watch.is_running else "Off.")
+    st.caption(f"Switched on {moments.ago(watch.since)}: {brought}." if watch.is_running else "Off.")
     if watch.error is not None:
         st.caption(f":red[{safe_label(str(watch.error))}]")
 

@@ -183,3 +183,19 @@ def test_whatever_a_server_streams_ends_in_an_answer_or_in_one_sentence(
             agent.chat("Hm?")
         if session.messages[-1].get("role") != "tool":
             assert agent.chat("And now?") == "Fine."
+
+
+def test_certificates_are_read_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    import httpx2
+
+    from sessions_lib.agent.providers import client as clients
+
+    read: list[bool] = []
+    made = httpx2.create_ssl_context
+    monkeypatch.setattr(httpx2, "create_ssl_context", lambda **given: read.append(True) or made(**given))
+    clients._certificates.cache_clear()
+
+    for number in range(3):
+        clients.client(Endpoint(base_url=f"http://127.0.0.1:{9000 + number}/v1", model="tiny"))
+
+    assert len(read) == 1

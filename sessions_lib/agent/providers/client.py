@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import text
@@ -32,6 +33,8 @@ from sessions_lib.agent.providers.problems import IS_IT_V1, problem
 from sessions_lib.errors import ProviderError, SessionError
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
     from openai import OpenAI
 
@@ -63,8 +66,10 @@ def client(endpoint: Endpoint) -> OpenAI:
         if (call := getattr(sending, "call", None)) is not None:
             call.before_sending(request)
 
+    trust_env = not is_loopback(address)
     transport = httpx2.Client(
-        trust_env=not is_loopback(address),
+        verify=_certificates(trust_env),
+        trust_env=trust_env,
         timeout=timeout,
         follow_redirects=True,
         event_hooks={"request": [before_sending]},
@@ -72,6 +77,14 @@ def client(endpoint: Endpoint) -> OpenAI:
     return OpenAI(
         api_key=endpoint.api_key or _NO_KEY, base_url=address, timeout=timeout, max_retries=2, http_client=transport
     )
+
+
+@cache
+def _certificates(trust_env: bool) -> ssl.SSLContext:
+    """Whom to trust, read once in a process: it takes 20 ms, for which every run of a conversation would wait."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=trust_env)
 
 
 def watched(made: OpenAI) -> OpenAI:
