@@ -188,14 +188,14 @@ def test_whatever_a_server_streams_ends_in_an_answer_or_in_one_sentence(
 def test_certificates_are_read_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     import httpx2
 
-    from sessions_lib.agent.providers import client as clients
+    from sessions_lib.agent.providers.client import _certificates, client
 
     read: list[bool] = []
     made = httpx2.create_ssl_context
     monkeypatch.setattr(httpx2, "create_ssl_context", lambda **given: read.append(True) or made(**given))
-    clients._certificates.cache_clear()
+    _certificates.cache_clear()
 
     for number in range(3):
-        clients.client(Endpoint(base_url=f"http://127.0.0.1:{9000 + number}/v1", model="tiny"))
+        client(Endpoint(base_url=f"http://127.0.0.1:{9000 + number}/v1", model="tiny"))
 
     assert len(read) == 1
