@@ -8,10 +8,11 @@ import streamlit as st
 
 from pages.compare_parts import asking, comparing, deciding
 from pages.compare_parts.branch_map import branch_map
-from pages.compare_parts.grid import MOST_ROWS, grid
+from pages.compare_parts.grid import MOST_ROWS, grid, head
 from pages.shared import acting, folder, links
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
+from sessions_lib.export.comparison_html import Look, row_of
 from sessions_lib.store import family
 
 VIEWS = {"aligned": "Aligned", "differences": "Differences", "changes": "Only changes"}
@@ -61,7 +62,7 @@ with folder.errors_told():
     comparing.widen(len(shown))
     before = comparing.stamps(shown)
     with st.container(horizontal=True, vertical_alignment="center", key="compare_bar"):
-        view, order = comparing.view(VIEWS, shown), comparing.order(shown)
+        view, drawn, order = comparing.view(VIEWS, shown), comparing.drawn(shown), comparing.order(shown)
         comparison, faults = comparing.load(shown, order)
         comparing.exports(comparison)
         titles = {branch.id: branch.title for branch in comparison.branches}
@@ -76,18 +77,20 @@ with folder.errors_told():
         )
     deciding.draw_home(shown, titles)
     deciding.draw_verdict(shown, titles)
+    head(comparison, key="compare_head")
     branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)
     for note in (*comparison.notes, *faults):
         st.caption(safe_label(note))
-    grid(
-        comparison,
-        view=view,
-        key="compare_grid",
-        picked=picked,
-        opened=st.query_params.get("start") == "open",
-        turn=comparing.turn(),
+    looked_at = comparing.turn()
+    look = Look(
+        view,
+        drawn,
         rows=st.session_state.get("compare_rows", MOST_ROWS),
+        on_page=True,
+        opened=st.query_params.get("start") == "open",
+        here=None if looked_at is None else row_of(comparison, *looked_at),
     )
+    grid(comparison, look, key="compare_grid", picked=picked)
     names = list(titles.values())
     answers = st.container()
     asking.prompt_box(shown, names)

@@ -17,7 +17,6 @@ from typing import Any, cast
 
 import streamlit as st
 
-from pages.compare_parts.grid import View
 from pages.sessions_parts.listed import begin
 from pages.shared import exporting, folder
 from pages.shared.safe_markdown import safe_label
@@ -26,6 +25,7 @@ from sessions_lib.agent import runs
 from sessions_lib.compare import branch_map
 from sessions_lib.errors import SessionError
 from sessions_lib.export import comparison as compare_export
+from sessions_lib.export.comparison_html import View
 from sessions_lib.export.redact import Redaction
 from sessions_lib.messages.content import Message
 from sessions_lib.store.family import relatives
@@ -214,6 +214,22 @@ def view(views: Mapping[str, str], shown: Sequence[str]) -> View:
         on_change=lambda: note(shown, view=st.session_state.compare_view),
     )
     return cast("View", chosen)
+
+
+def drawn(shown: Sequence[str]) -> bool:
+    """Whether answers are drawn or stand as typed with their changed words, and the control that changes it."""
+    st.session_state.compare_text = "drawn" if st.query_params.get("text") == "drawn" else "text"
+    chosen = st.segmented_control(
+        "Answers",
+        ["text", "drawn"],
+        key="compare_text",
+        format_func=str.capitalize,
+        required=True,
+        label_visibility="collapsed",
+        help="Text: as it was written, with the words that changed. Drawn: tables, lists and code as they are meant.",
+        on_change=lambda: note(shown, text="drawn" if st.session_state.compare_text == "drawn" else None),
+    )
+    return chosen == "drawn"
 
 
 def order(shown: Sequence[str]) -> compare.Order:

@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Literal, Protocol
 
 from sessions_lib import messages, prices
-from sessions_lib.compare import alignment, word_diff
+from sessions_lib.compare import alignment, settings, word_diff
 from sessions_lib.compare import metrics as figures
 from sessions_lib.compare.cells import Line, Pieces, Turn, lines, shown_text
 from sessions_lib.compare.metrics import Figures
@@ -99,7 +99,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All of it. ``money`` is what each branch spent after the shared start.
+    """All of it. ``money`` is what each branch spent after the shared start; ``settings`` are those that differ.
 
     ``first_difference`` is the number of the first row that is not the same, ``None`` if there is none.
     ``notes`` are sentences a reader has to know first: the same session twice, no shared start, an empty session…
@@ -114,6 +114,12 @@ class Comparison:
     first_difference: int | None
     parted: Parted
     notes: tuple[str, ...]
+    settings: tuple[settings.Setting, ...] = ()
+
+    @property
+    def differences(self) -> int:
+        """In how many rows something differs."""
+        return sum(not row.is_same for row in self.rows)
 
 
 def compare(branches: Sequence[Branch], *, order: Order = "prompts") -> Comparison:
@@ -141,6 +147,7 @@ def compare(branches: Sequence[Branch], *, order: Order = "prompts") -> Comparis
         first_difference=first,
         parted="never" if first is None else _parted(rows[first]),
         notes=tuple(_notes(branches, shared, first)),
+        settings=settings.differing(branches, shared.messages),
     )
 
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sessions_lib import prices, text
-from sessions_lib.compare import LETTERS, Comparison, Row, Shared, metrics
+from sessions_lib import prices, text, times
+from sessions_lib.compare import LETTERS, Comparison, Row, Shared, metrics, verdicts
 from sessions_lib.compare.branch_map import Lane
 from sessions_lib.compare.cells import Cell, Line
 from sessions_lib.compare.metrics import Figure
-from sessions_lib.messages import places, usage
+from sessions_lib.messages import content, places, usage
 
 COST = "Cost"
 _COST_MEANING = "What the answers cost, each at the price of its day; a branch is not charged for the shared start."
+_MOST_CLAUSES = 3
+_WITH_PERCENT = ("tokens_in", "tokens_out", "time_ms", "answer_words")  # turns and calls are few: 1 is not "+100 %"
 KINDS = {
     "system": "system",
     "note": "note",
@@ -145,6 +147,90 @@ def _letters(branches: list[int]) -> str:
     return text.listed([LETTERS[at] for at in branches])
 
 
+# --- what differs ----------------------------------------------------------------------------------------------------
+
+
+def differs(comparison: Comparison) -> list[str]:
+    """What each other branch did otherwise than the first, in a sentence each, from the numbers alone.
+
+    ``B made 2 more tool calls and took 720 more tokens in; one call failed; its answer is 6 words shorter.`` Nothing of
+    a branch without messages of its own.
+    """
+    start = comparison.shared.messages
+    held = [len(branch.messages) > start for branch in comparison.branches]
+    return [_differs(comparison, at) for at in range(1, len(held)) if held[0] and held[at]]
+
+
+def _differs(comparison: Comparison, at: int) -> str:
+    base, other = comparison.figures[0], comparison.figures[at]
+
+    def change(name: str) -> tuple[int, str]:
+        """By how much a figure is larger, and ``about`` if one of the two is no whole sum."""
+        found = metrics.difference(getattr(other, name), getattr(base, name))
+        return (0, "") if found is None else (found.value, "" if found.is_exact else "about ")
+
+    turns, _ = change("turns")
+    calls, _ = change("tool_calls")
+    tokens, about = change("tokens_in")
+    did = [f"has {_more(turns, 'turn')}"] if turns else []
+    did += [f"made {_more(calls, 'tool call')}"] if calls else []
+    did += [f"took {about}{_more(tokens, 'token')} in"] if tokens else []
+    did += _spent_more(comparison, at)
+    time, about = change("time_ms")
+    if time and len(did) < _MOST_CLAUSES:
+        took = text.duration(abs(time), text.shared_step(base.time_ms.value, [other.time_ms.value]))
+        did.append(f"was {about}{took} {'slower' if time > 0 else 'faster'}")
+    ended = [text.listed(did[:_MOST_CLAUSES])] if did else []
+    failed, before = other.errors.value or 0, base.errors.value or 0
+    if failed != before:
+        which = (
+            "none of its calls failed" if not failed else f"{'one call' if failed == 1 else f'{failed} calls'} failed"
+        )
+        ended.append(which + (f", {before} of A’s did" if before else ""))
+    words, _ = change("answer_words")
+    if words:
+        its = "its answers are" if (other.turns.value or 0) > 1 else "its answer is"
+        ended.append(f"{its} {text.count(abs(words), 'word')} {'longer' if words > 0 else 'shorter'}")
+    if not ended:
+        return f"{LETTERS[at]} took as much as A, as far as is known."
+    return f"{LETTERS[at]} {'; '.join(ended)}." if did else f"{LETTERS[at]}: {'; '.join(ended)}."
+
+
+def _more(change: int, one: str) -> str:
+    """``2 more tool calls``, ``1 fewer turn``."""
+    return f"{abs(change):,} {'more' if change > 0 else 'fewer'} {text.noun(abs(change), one)}"
+
+
+def _spent_more(comparison: Comparison, at: int) -> list[str]:
+    (first, _), (other, is_whole) = (_cost(comparison, one) for one in (0, at))
+    is_whole = is_whole and _cost(comparison, 0)[1]
+    if first is None or other is None or not is_whole or first == other:
+        return []
+    return [f"cost {text.money(abs(other - first))} {'more' if other > first else 'less'}"]
+
+
+def differences(comparison: Comparison) -> str:
+    """In how many turns something differs: ``3 differences``, ``no difference``."""
+    return text.count(comparison.differences, "difference") if comparison.differences else "no difference"
+
+
+def verdict(comparison: Comparison) -> str:
+    """Which branch a person called the better one: ``B won over A: it checked first (2026-12-01)``; ``""`` for none."""
+    ids = [branch.id for branch in comparison.branches]
+    for at, branch in enumerate(comparison.branches):
+        found = verdicts.of(dict(branch.meta))
+        if not found or found["verdict"] != verdicts.WON:
+            continue
+        against = [LETTERS[ids.index(one)] for one in found.get("against") or () if one in ids]
+        who = content.as_text(found.get("who"))
+        when = times.parse(found.get("when"))
+        told = ", ".join(filter(None, [who, when.date().isoformat() if when else ""]))
+        why = content.as_text(found.get("why"))
+        over = f" over {text.listed(against)}" if against else ""
+        return f"{LETTERS[at]} won{over}{f': {why}' if why else ''}{f' ({told})' if told else ''}"
+    return ""
+
+
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
@@ -161,6 +247,7 @@ def duration(figure: Figure, step_ms: int | None = None) -> str:
 class FigureCell(NamedTuple):
     """A figure of one branch as it is written, and its ``delta`` to the first branch (``""`` for none).
 
+    ``percent`` is the delta beside the first branch's figure (``+14 %``), of figures that are large enough for one.
     ``share`` is its size beside the largest of its kind, from 0 to 1; ``note`` says how much of it is known.
     """
 
@@ -168,6 +255,12 @@ class FigureCell(NamedTuple):
     delta: str
     share: float
     note: str
+    percent: str = ""
+
+    @property
+    def against(self) -> str:
+        """The delta with its per cent: ``+720, +14 %``."""
+        return ", ".join(filter(None, [self.delta, self.percent]))
 
 
 class FigureRow(NamedTuple):
@@ -196,10 +289,9 @@ def figure_table(comparison: Comparison) -> list[FigureRow]:
 
 def _money_cells(comparison: Comparison) -> tuple[FigureCell, ...]:
     """What each branch cost after the shared start; the difference only where both are known as a whole."""
-    start = comparison.shared.messages
-    tokens = [usage.total(branch.messages[start:]) for branch in comparison.branches]
-    costs = [money.cost if one.answers else 0.0 for money, one in zip(comparison.money, tokens, strict=True)]
-    is_whole = [not (money.unpriced or one.is_partial) for money, one in zip(comparison.money, tokens, strict=True)]
+    tokens = _own_tokens(comparison)
+    known = [_cost(comparison, at) for at in range(len(tokens))]
+    costs, is_whole = [cost for cost, _ in known], [whole for _, whole in known]
     base, most = costs[0], max((cost or 0.0 for cost in costs), default=0.0)
     cells = []
     for at, (money, one, cost) in enumerate(zip(comparison.money, tokens, costs, strict=True)):
@@ -210,8 +302,26 @@ def _money_cells(comparison: Comparison) -> tuple[FigureCell, ...]:
             delta = delta if is_whole[at] and is_whole[0] else f"≈ {delta}"
         said = text.count(money.unpriced, "token") if money.unpriced else ""
         note = f"{said} have no price." if said else "" if cost is not None else "No cost is known."
-        cells.append(FigureCell(prices.said(money, one), delta, (cost or 0.0) / most if most else 0.0, note))
+        percent = _percent(base, cost) if at and delta not in ("", "=") else ""
+        cells.append(FigureCell(prices.said(money, one), delta, (cost or 0.0) / most if most else 0.0, note, percent))
     return tuple(cells)
+
+
+def _own_tokens(comparison: Comparison) -> list[usage.Totals]:
+    return [usage.total(branch.messages[comparison.shared.messages :]) for branch in comparison.branches]
+
+
+def _cost(comparison: Comparison, at: int) -> tuple[float | None, bool]:
+    """What a branch cost after the shared start, and whether that is all of it."""
+    money, tokens = comparison.money[at], _own_tokens(comparison)[at]
+    return (money.cost if tokens.answers else 0.0), not (money.unpriced or tokens.is_partial)
+
+
+def _percent(base: float | None, other: float | None) -> str:
+    """``+14 %``; ``""`` where there is nothing to take it of, or less than half of one."""
+    if not base or other is None or not (share := round(100 * (other - base) / base)):
+        return ""
+    return f"{'+' if share > 0 else '−'}{abs(share):,} %"
 
 
 def _figure_cells(name: str, figures: list[Figure]) -> tuple[FigureCell, ...]:
@@ -226,7 +336,9 @@ def _figure_cells(name: str, figures: list[Figure]) -> tuple[FigureCell, ...]:
         if change is None:
             return FigureCell(written, "", share, _known(found))
         size = text.duration(abs(change.value), step) if name == "time_ms" else text.number(abs(change.value))
-        return FigureCell(written, "≈ " * (not change.is_exact) + text.signed(change.value, size), share, _known(found))
+        delta = "≈ " * (not change.is_exact) + text.signed(change.value, size)
+        percent = _percent(figures[0].value, found.value) if name in _WITH_PERCENT and change.is_exact else ""
+        return FigureCell(written, delta, share, _known(found), percent)
 
     return tuple(cell(found, at) for at, found in enumerate(figures))
 

@@ -60,15 +60,17 @@ def _terminal(comparison: Comparison, width: int, colour: bool) -> Iterator[str]
         named = names.one_line(branch.title, max(20, width - len(branch.id) - 6))
         yield f"{_letter(at, colour)}  {branch.id} · {named}"
     yield ""
-    for note in comparison.notes:
+    for note in (*comparison.notes, *wording.differs(comparison), visible(wording.verdict(comparison))):
         yield from textwrap.wrap(note, width)
+    yield from _terminal_settings(comparison, width, colour)
+    yield ""
     yield from _figures_table(comparison)
     yield ""
     yield f"Shared start: {wording.shared(comparison.shared)}"
     if comparison.shared.effects:
         yield "Before the fork, once for all:"
-        yield from (f"  {effect(step)}" for step in comparison.shared.effects)
-    yield wording.parted(comparison)
+        yield from (f"  {comparison_html.effect_text(step)}" for step in comparison.shared.effects)
+    yield f"{wording.parted(comparison)} · {wording.differences(comparison)}"
     for row in comparison.rows:
         yield ""
         yield from _terminal_row(comparison, row, width, colour)
@@ -76,6 +78,17 @@ def _terminal(comparison: Comparison, width: int, colour: bool) -> Iterator[str]
 
 def _letter(at: int, colour: bool) -> str:
     return f"{_COLOURS[at]}{_BOLD}{LETTERS[at]}{_END}" if colour else LETTERS[at]
+
+
+def _terminal_settings(comparison: Comparison, width: int, colour: bool) -> Iterator[str]:
+    if comparison.settings:
+        yield ""
+        yield "Settings that differ"
+    for setting in comparison.settings:
+        for at, (value, words) in enumerate(zip(setting.values, setting.words, strict=True)):
+            shown = visible(value) if words is None else "".join(_terminal_segment(one, at, colour) for one in words)
+            name = f"{setting.name if at == 0 else '':<14} {_letter(at, colour)}  "
+            yield from textwrap.wrap(" ".join(shown.split()), width, initial_indent=name, subsequent_indent=" " * 18)
 
 
 def _figures_table(comparison: Comparison) -> Iterator[str]:
@@ -149,6 +162,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             {"letter": letter, "id": branch.id, "title": branch.title, "messages": len(branch.messages)}
             for letter, branch in zip(LETTERS, comparison.branches, strict=False)
         ],
+        "differs": wording.differs(comparison),
+        "settings": {setting.name: list(setting.values) for setting in comparison.settings},
+        "differences": comparison.differences,
+        "verdict": wording.verdict(comparison) or None,
         "notes": list(comparison.notes),
         "shared": {
             "messages": comparison.shared.messages,
@@ -219,7 +236,18 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
     yield ""
     for note in comparison.notes:
         yield f"{export_markdown.inline(note)}\n"
+    for sentence in wording.differs(comparison):
+        yield f"**{export_markdown.inline(sentence)}**\n"
+    if verdict := wording.verdict(comparison):
+        yield f"{export_markdown.inline(verdict)}\n"
     letters = LETTERS[: len(comparison.branches)]
+    if comparison.settings:
+        yield "| Settings that differ | " + " | ".join(letters) + " |"
+        yield "|---|" + "---|" * len(letters)
+        for setting in comparison.settings:
+            cells = (export_markdown.inline(names.one_line(value, 300)).replace("|", "\\|") for value in setting.values)
+            yield f"| {setting.name} | " + " | ".join(cells) + " |"
+        yield ""
     yield f"| {wording.counted_from(comparison)} | " + " | ".join(letters) + " |"
     yield "|---|" + "---:|" * len(letters)
     for figure in wording.figure_table(comparison):
@@ -227,9 +255,11 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
     yield f"\n## Shared start\n\n{wording.shared(comparison.shared)}\n"
     if comparison.shared.effects:
         yield "Before the fork, once for all:\n"
-        yield from (f"- {export_markdown.code(effect(step))}" for step in comparison.shared.effects)
+        yield from (
+            f"- {export_markdown.code(comparison_html.effect_text(step))}" for step in comparison.shared.effects
+        )
         yield ""
-    yield f"**{wording.parted(comparison)}**\n"
+    yield f"**{wording.parted(comparison)}** · {wording.differences(comparison)}\n"
     for row in comparison.rows:
         yield from _markdown_row(row)
 
@@ -256,14 +286,8 @@ def _markdown_row(row: Row) -> Iterator[str]:
 # --- what the formats share ------------------------------------------------------------------------------------------
 
 
-def effect(step: tool_calls.Step) -> str:
-    """One tool call of the shared start on a line, with how it ended where it did not end well."""
-    ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
-    return visible(tool_calls.label(step.call)) + ending
-
-
 def _with_delta(cell: wording.FigureCell) -> str:
-    return f"{cell.text} ({cell.delta})" if cell.delta else cell.text
+    return f"{cell.text} ({cell.against})" if cell.delta else cell.text
 
 
 def _shown_words(cell: Cell) -> Sequence[Segment] | None:

@@ -1,138 +1,356 @@
-"""A comparison as one HTML file: opens offline, light and dark, prints, needs no script and runs none.
+"""A comparison as HTML, made once for the page and for the file: every text escaped, no script, no inline style.
 
-It stands in the same document as an exported session (``export_html.page``): every text is escaped, and a policy in the
-file forbids everything but its own style sheet.
+What a person may do stands in attributes (``data-act``), which the page's script sends on and a file has not. On the
+page long texts are cut, with the way to where they are whole; in a file nothing is.
 
-Does not compare or shorten.
+Does not compare or redact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import groupby
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from sessions_lib import names
-from sessions_lib.compare import LETTERS, Comparison, Row, wording
+from markupsafe import Markup
+
+from sessions_lib import names, text
+from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
-from sessions_lib.compare.word_diff_marks import Segment
+from sessions_lib.compare.settings import SYSTEM
+from sessions_lib.compare.word_diff_marks import Marked
 from sessions_lib.export import html
-from sessions_lib.messages import tool_calls
+from sessions_lib.export.templates import render
+from sessions_lib.messages import places, tool_calls
+from sessions_lib.messages.content import Message
+from sessions_lib.text import visible
 
-_text = html.text
+View = Literal["aligned", "differences", "changes"]
+
+MOST_CHARACTERS = 12_000  # of one text on the page
+MOST_SHARED = 40  # messages of the shared start that the page shows when it is opened
+LONG = 1_500  # characters from which the page folds a text
+MOST_EFFECTS = 12
+CONTENTS_FROM = 6  # turns; a shorter file needs no list of contents
+_FOLD = {"aligned": 0, "differences": 3, "changes": 1}  # this many same turns in a row become one line
+_KEEP = 60  # characters of common text beside a change, where the rest is left out
+_MISSING = {
+    "tool": "no such call",
+    "said": "nothing on the way",
+    "answer": "no answer",
+    "prompt": "no prompt",
+    "system": "no such message",
+    "note": "no such note",
+    "stray": "no such result",
+}
+_NAMED = ("said", "system", "note", "stray")  # kinds of lines that are named; the others are seen
+_ENDINGS = {"done": "Result", "failed": "Result, failed", "no result": "No result was recorded"}
 
 
-def document(comparison: Comparison) -> str:
-    """The whole comparison as one HTML document."""
+class Look(NamedTuple):
+    """How a comparison is shown: which ``view``, texts as typed or ``drawn``, the first ``rows`` of it (all: ``None``).
+
+    ``on_page``: with what a person can do, long texts cut. ``opened``: the shared start is. ``here`` is the row that
+    is looked at.
+    """
+
+    view: View = "differences"
+    drawn: bool = False
+    rows: int | None = None
+    on_page: bool = False
+    opened: bool = True
+    here: int | None = None
+
+
+IN_A_FILE = Look()
+
+
+def document(comparison: Comparison, *, drawn: bool = True, picture: str = "", redacted: str = "") -> str:
+    """The whole comparison as one HTML file; ``picture`` is its map as SVG (trusted), ``redacted`` what left it."""
+    look = Look(drawn=drawn)
     title = " · ".join(names.one_line(branch.title) for branch in comparison.branches)
-    return html.page(f"Compare: {title}", "\n".join(_body(comparison)), _style(), wide=True)
+    body = render(
+        "comparison_file.html",
+        head=Markup(head(comparison)),
+        body=Markup(body_of(comparison, look)),
+        branches=_branches(comparison),
+        verdict=visible(wording.verdict(comparison)),
+        contents=_contents(comparison),
+        picture=Markup(picture),
+        redacted=redacted,
+    )
+    return html.page(f"Compare: {title}", body, _file_style(), wide=True)
 
 
 @cache
-def _style() -> str:
-    return Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+def style_sheet() -> str:
+    """The style sheet of page and file; colours are Streamlit's custom properties, which the file defines."""
+    return Path(__file__).with_name("comparison.css").read_text(encoding="utf-8")
 
 
-def _body(comparison: Comparison) -> Iterator[str]:
-    yield "<header><h1>Comparison</h1>"
-    for at, branch in enumerate(comparison.branches):
-        yield f'<p class="facts b{at}">{_badge(at)} {_text(names.one_line(branch.title, 200))} · {_text(branch.id)}</p>'
-    yield "</header>"
-    for note in comparison.notes:
-        yield f'<p class="note">{_text(note)}</p>'
-    yield from _figures(comparison)
-    yield from _shared(comparison)
-    yield f'<p class="parted">{_text(wording.parted(comparison))}</p>'
-    yield f'<div class="scroll n{len(comparison.branches)}"><div class="heads">'
-    for at, branch in enumerate(comparison.branches):
-        yield f'<div class="b{at}">{_badge(at)} <span>{_text(names.one_line(branch.title, 120))}</span></div>'
-    yield "</div>"
-    for row in comparison.rows:
-        yield from _row(row)
-    yield "</div>"
+@cache
+def _file_style() -> str:
+    return Path(__file__).with_name("comparison_file.css").read_text(encoding="utf-8") + style_sheet()
 
 
-def _badge(at: int) -> str:
-    return f'<span class="badge">{LETTERS[at]}</span>'
+def head(comparison: Comparison) -> str:
+    """What differs, first: a sentence a branch, then the settings that differ."""
+    settings = [
+        {
+            "name": setting.name,
+            "is_long": setting.name == SYSTEM,
+            "values": [
+                _text(value, words, IN_A_FILE) for value, words in zip(setting.values, setting.words, strict=True)
+            ],
+        }
+        for setting in comparison.settings
+    ]
+    sentences = [visible(sentence) for sentence in wording.differs(comparison)]
+    return render("comparison_head.html", sentences=sentences, settings=settings, branches=_branches(comparison))
 
 
-def _figures(comparison: Comparison) -> Iterator[str]:
-    table = wording.figure_table(comparison)
-    heads = "".join(f'<th title="{_text(row.meaning)}">{row.title}</th>' for row in table)
-    counted = wording.counted_from(comparison)
-    yield f'<div class="scroll"><table class="figures"><thead><tr><th>{counted}</th>{heads}</tr></thead>'
-    for at, branch in enumerate(comparison.branches):
-        cells = []
-        for cell in (row.cells[at] for row in table):
-            against = f"<small>{_text(cell.delta)}{'' if cell.delta == '=' else ' vs'} A</small>" if cell.delta else ""
-            cells.append(f'<td title="{_text(cell.note)}">{_text(cell.text)}{against}</td>')
-        name = _text(names.one_line(branch.title, 60))
-        yield f'<tr class="b{at}"><th>{_badge(at)} {name}</th>{"".join(cells)}</tr>'
-    yield "</table></div>"
+def body_of(comparison: Comparison, look: Look) -> str:
+    """Figures, the shared start, what the tools did before the fork, and the turns side by side."""
+    rows = comparison.rows[: look.rows]
+    return render(
+        "comparison.html",
+        look=look,
+        branches=_branches(comparison),
+        counted_from=wording.counted_from(comparison),
+        figures=_figures(comparison),
+        shared=_shared(comparison, look),
+        effects=_effects(comparison, look),
+        parted=wording.parted(comparison),
+        differences=wording.differences(comparison),
+        groups=list(_groups(rows, look)),
+        more=len(comparison.rows) - len(rows),
+    )
 
 
-def _shared(comparison: Comparison) -> Iterator[str]:
-    shared = comparison.shared
-    if shared.messages:
-        yield f"<details><summary>Shared start · {_text(wording.shared(shared))}</summary><div>"
-        for message in comparison.branches[0].messages[: shared.messages]:
-            made = "\n".join(tool_calls.label(call) for call in tool_calls.calls_of(message))
-            said = "\n".join(filter(None, [shown_text(message), made]))
-            yield f'<p class="facts">{_text(str(message.get("role")))}</p><p class="text">{_text(said)}</p>'
-        yield "</div></details>"
-    if shared.effects:
-        yield '<p class="facts">Before the fork, once for all:</p><ul class="tags">'
-        for step in shared.effects:
-            ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
-            kind = ' class="failed"' if step.is_error else ""
-            yield f"<li{kind}>{_text(tool_calls.label(step.call) + ending)}</li>"
-        yield "</ul>"
+def row_of(comparison: Comparison, at: int, number: int) -> int | None:
+    """The row that shows turn ``number`` of the branch ``at``; if it has none there, the first one so numbered."""
+    numbers = [[turn and turn.number for turn in row.turns] for row in comparison.rows]
+    own = (row for row, found in enumerate(numbers) if at < len(found) and found[at] == number)
+    return next(own, next((row for row, found in enumerate(numbers) if number in found), None))
 
 
-def _row(row: Row) -> Iterator[str]:
-    yield f"<h2>{_text(wording.turn_label(row))}{' · the same' if row.is_same else ''}</h2>"
-    yield '<div class="row">'
-    is_gap = [turn is None for turn in row.turns]
-    for number, line in enumerate(row.lines):
-        for at, cell in enumerate(line.cells):
-            if is_gap[at]:
-                yield f'<div class="gap">{LETTERS[at]} has no such turn</div>' if number == 0 else "<div></div>"
-            else:
-                yield _cell(line, cell, at, is_alone=any(is_gap))
-    yield "</div>"
+def effect_text(step: tool_calls.Step) -> str:
+    """One tool call of the shared start on a line, with what is known of how it ended."""
+    ending = " · outcome unknown" if step.result is None else " · failed" if step.is_error else ""
+    return visible(tool_calls.label(step.call)) + ending
 
 
-def _cell(line: Line, cell: Cell | None, at: int, *, is_alone: bool) -> str:
-    if cell is None:
-        return f'<div class="cell nothing b{at}"></div>'
+def _branches(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {
+            "letter": letter,
+            "id": branch.id,
+            "title": names.one_line(branch.title, 120),
+            "note": wording.after_start(comparison, at) + " · answering now" * branch.is_running,
+        }
+        for at, (letter, branch) in enumerate(zip(LETTERS, comparison.branches, strict=False))
+    ]
+
+
+def _figures(comparison: Comparison) -> list[dict[str, Any]]:
+    return [
+        {
+            "title": row.title,
+            "meaning": row.meaning,
+            "cells": [
+                {
+                    "text": cell.text,
+                    "title": " ".join(filter(None, [cell.note, row.meaning])),
+                    "share": round(100 * cell.share),
+                    "is_bad": row.title == metrics.TITLES["errors"] and cell.share > 0,
+                    "against": "= A" if cell.delta == "=" else f"{cell.against} vs A" if cell.delta else "",
+                }
+                for cell in row.cells
+            ],
+        }
+        for row in wording.figure_table(comparison)
+    ]
+
+
+def _effects(comparison: Comparison, look: Look) -> list[dict[str, Any]]:
+    effects = comparison.shared.effects
+    most = MOST_EFFECTS if look.on_page else len(effects)
+    shown = [{"text": effect_text(step), "is_bad": step.is_error} for step in effects[:most]]
+    return shown + [{"text": f"and {len(effects) - most} more", "is_bad": False}] * (len(effects) > most)
+
+
+def _shared(comparison: Comparison, look: Look) -> dict[str, Any]:
+    shared, base = comparison.shared, comparison.branches[0]
+    first = max(0, shared.messages - MOST_SHARED) if look.on_page else 0
+    said = base.messages[: shared.messages]
+    turns = places.turns_of(said) if look.opened else []
+    return {
+        "line": wording.shared(shared),
+        "count": shared.messages,
+        "id": base.id,
+        "earlier": text.count(first, "earlier message") if first else "",
+        "messages": [_shared_message(said[at], turns[at], look) for at in range(first, len(said))]
+        if look.opened
+        else [],
+    }
+
+
+def _shared_message(message: Message, turn: int, look: Look) -> dict[str, Any]:
+    said = shown_text(message)
+    drawn = look.drawn and message.get("role") == "assistant"
+    return {
+        "role": f"turn {turn} · {visible(str(message.get('role')))}",
+        "is_drawn": drawn,
+        "text": _drawn(said, look) if drawn else _text(said, None, look),
+        "calls": [visible(tool_calls.label(call)) for call in tool_calls.calls_of(message)],
+    }
+
+
+def _contents(comparison: Comparison) -> list[dict[str, Any]]:
+    """Each turn by its prompt, of a file that is long enough to need it."""
+    if len(comparison.rows) < CONTENTS_FROM:
+        return []
+    found = []
+    for number, row in enumerate(comparison.rows):
+        prompts = [cell.text for line in row.lines if line.kind == "prompt" for cell in line.cells if cell]
+        name = names.one_line(names.request_in(prompts[0]) if prompts else "", 90)
+        found.append({"row": number, "label": wording.turn_label(row), "prompt": name, "is_same": row.is_same})
+    return found
+
+
+# --- turns -----------------------------------------------------------------------------------------------------------
+
+
+def _groups(rows: Sequence[Row], look: Look) -> Iterator[dict[str, Any]]:
+    """The rows; those of many same turns one after another together, with what to say of them folded."""
+    fold = _FOLD[look.view]
+    for is_same, run in groupby(enumerate(rows), key=lambda found: found[1].is_same):
+        listed = list(run)
+        is_folded = is_same and fold and len(listed) >= fold and look.here not in {number for number, _ in listed}
+        yield {
+            "label": _folded_label([row for _, row in listed]) if is_folded else "",
+            "rows": [_row(number, row, look) for number, row in listed],
+        }
+
+
+def _folded_label(rows: Sequence[Row]) -> str:
+    numbers = [{turn.number for turn in row.turns if turn} for row in rows]
+    if any(len(found) > 1 for found in numbers):
+        return f"{text.count(len(rows), 'turn')} the same"
+    first, last = min(numbers[0]), min(numbers[-1])
+    return f"Turn {first} is the same" if first == last else f"Turns {first} to {last} are the same"
+
+
+def _row(number: int, row: Row, look: Look) -> dict[str, Any]:
+    shown = [turn for turn in row.turns if turn]
+    first = shown[0].number
+    lines: Sequence[Line] = row.lines
+    if look.view == "changes" and not row.is_same:
+        lines = [line for line in lines if not line.is_same or line.kind == "prompt"]
+    is_alone = any(turn is None for turn in row.turns)
+    gaps = [
+        "" if turn else f"turn {first} ends before the fork in {letter}" if row.is_rest else f"no such turn in {letter}"
+        for letter, turn in zip(LETTERS, row.turns, strict=False)
+    ]
+    return {
+        "number": number,
+        "turn": first,
+        "label": f"Turn {' · '.join(map(str, dict.fromkeys(turn.number for turn in shown)))}",
+        "at": next(at for at, turn in enumerate(row.turns) if turn),
+        "is_rest": row.is_rest,
+        "is_same": row.is_same,
+        "is_here": number == look.here,
+        "gaps": gaps,
+        "lines": [_line(line, gaps, look, is_alone=is_alone) for line in lines],
+    }
+
+
+def _line(line: Line, gaps: Sequence[str], look: Look, *, is_alone: bool) -> dict[str, Any]:
+    return {
+        "kind": line.kind,
+        "cells": [
+            None if gap else {"missing": "" if is_alone else _MISSING.get(line.kind, "")} if cell is None else
+            _cell(line, cell, look, is_alone=is_alone)
+            for cell, gap in zip(line.cells, gaps, strict=True)
+        ],
+    }  # fmt: skip
+
+
+def _cell(line: Line, cell: Cell, look: Look, *, is_alone: bool) -> dict[str, Any]:
     state = "" if is_alone and cell.state == "only here" else wording.state_label(line, cell)
-    cut = "cut off" if cell.is_interrupted else ""
-    said = " · ".join(filter(None, [wording.KINDS[line.kind], state, cut]))
-    facts = f'<p class="facts">{_text(said)}</p>'
-    body = _tool(cell.tool) if cell.tool else f'<p class="text">{_segments(cell.words, cell.text)}</p>'
-    return f'<div class="cell {line.kind} b{at}">{facts}{_reasoning(cell)}{body}</div>'
+    kind = wording.KINDS[line.kind] if line.kind in _NAMED else ""
+    is_drawn = look.drawn and line.kind in ("answer", "said")
+    is_quiet = line.is_same and line.kind == "answer" and look.view != "aligned"
+    return {
+        "message": cell.message,
+        "state": "" if look.view == "aligned" else state,
+        "said": " · ".join(filter(None, [kind, "cut off" if cell.is_interrupted else ""])),
+        "reasoning": _text(cell.reasoning, None, look) if cell.reasoning else None,
+        "tool": _tool(cell.tool, look) if cell.tool else None,
+        "is_drawn": is_drawn,
+        "is_quiet": is_quiet,
+        "text": _drawn(cell.text, look) if is_drawn else _text(cell.text, cell.words, look),
+        "words": _text(cell.text, cell.words, look) if is_drawn and _is_marked(cell.words, look) else None,
+        "is_empty": not cell.text,
+        "is_long": look.on_page and len(cell.text) > LONG,
+        "cut": f"{len(cell.text):,}" if look.on_page and len(cell.text) > MOST_CHARACTERS else "",
+    }
 
 
-def _reasoning(cell: Cell) -> str:
-    if not cell.reasoning:
-        return ""
-    return f'<details><summary>Reasoning</summary><p class="text">{_text(cell.reasoning)}</p></details>'
+def _tool(tool: Tool, look: Look) -> dict[str, Any]:
+    whole = look._replace(view="aligned" if look.view == "aligned" else "differences")
+    ending = _ENDINGS[tool.status] + ("" if tool.duration_ms is None else f" · {text.duration(tool.duration_ms)}")
+    return {
+        "label": visible(tool.label),
+        "status": tool.status,
+        "arguments": _text(tool.arguments or "none", tool.argument_words, whole),
+        "ending": ending,
+        "result": _text(tool.result, tool.result_words, whole) if tool.result else None,
+    }
 
 
-def _tool(tool: Tool) -> str:
-    kind = "facts failed" if tool.status == "failed" else "facts"
-    ending = "" if tool.status == "done" else f' <span class="{kind}">{tool.status}</span>'
-    return (
-        f"<details><summary><code>{_text(tool.label)}</code>{ending}</summary><div>"
-        f'<p class="facts">Arguments</p><pre>{_segments(tool.argument_words, tool.arguments)}</pre>'
-        f'<p class="facts">Result</p><pre>{_segments(tool.result_words, tool.result)}</pre></div></details>'
-    )
+# --- texts -----------------------------------------------------------------------------------------------------------
 
 
-def _segments(words: Sequence[Segment] | None, whole: str) -> str:
-    if words is None:
-        return _text(whole)
-    return "".join(
-        f'<mark class="mark">{_text(segment.text)}</mark>' if segment.changed else _text(segment.text)
-        for segment in words
-    )
+def _drawn(said: str, look: Look) -> list[tuple[Any, str]]:
+    return [(Markup(html.answer(_cut(said, look))), "")]
+
+
+def _text(said: str, words: Marked | None, look: Look) -> list[tuple[Any, str]]:
+    """A text in pieces with what each is: ``""``, ``mark`` for changed, ``left-out`` for what we say of the rest."""
+    if words is None or not _is_marked(words, look):
+        return [(visible(_cut(said, look)), "")]
+    pieces: list[tuple[Any, str]] = []
+    spent, most = 0, MOST_CHARACTERS if look.on_page else len(said)
+    stretches = words.segments
+    for number, segment in enumerate(stretches):
+        shown = segment.text[: most - spent]
+        spent += len(segment.text)
+        if look.view == "changes" and not segment.changed:
+            pieces += _without_middle(shown, is_first=number == 0, is_last=number == len(stretches) - 1)
+        elif shown:
+            pieces.append((visible(shown), "mark" if segment.changed else ""))
+        if spent > most:
+            pieces.append(("…", "left-out"))
+            break
+    return pieces
+
+
+def _is_marked(words: Marked | None, look: Look) -> bool:
+    return words is not None and look.view != "aligned" and words.is_changed
+
+
+def _without_middle(said: str, *, is_first: bool, is_last: bool) -> list[tuple[Any, str]]:
+    """Common text shortened to what stands beside a change."""
+    if len(said) <= _KEEP * 3:
+        return [(visible(said), "")]
+    before = "" if is_first else said[:_KEEP].rsplit(" ", 1)[0]
+    behind = "" if is_last else said[-_KEEP:].split(" ", 1)[-1]
+    left_out = len(said[len(before) : len(said) - len(behind)].split())
+    return [(visible(before), ""), (f" … {left_out} words the same … ", "left-out"), (visible(behind), "")]
+
+
+def _cut(said: str, look: Look) -> str:
+    return said if not look.on_page or len(said) <= MOST_CHARACTERS else said[:MOST_CHARACTERS] + "…"

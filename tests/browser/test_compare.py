@@ -145,21 +145,25 @@ def test_a_turn_is_opened_in_chat_from_the_map(app, sessions):
 def test_unequal_branches_show_gaps_deltas_and_marked_words(app, sessions):
     page = compared(app, "/compare?a=quest-1&b=quest-2")
 
-    assert page.locator(f"{GRID} .row .column.gap").all_inner_texts() == ["no such turn in A"]
-    assert page.locator(f"{GRID} .mark").all_inner_texts() == ["gate", "well"]
+    assert page.locator(f"{GRID} .row .column.gap.first").all_inner_texts() == ["no such turn in A"]
+    marked = page.locator(f"{GRID} .cell.answer .mark")
+    assert marked.all_inner_texts() == ["gate", "well"]
     figures = page.locator(f"{GRID} .figures tr").nth(2)
     assert [text.split("\n")[0] for text in figures.locator(".delta").all_inner_texts()] == [
         "+1 vs A",
         "+1 vs A",
-        "+20 vs A",
-        "+13 vs A",
+        "+20, +33 % vs A",
+        "+13, +29 % vs A",
         "\xa0",  # what it cost is unknown in both
-        "+500 ms vs A",
+        "+500 ms, +33 % vs A",
         "= A",
         "= A",
-        "+1 vs A",
+        "+1, +8 % vs A",
     ]
-    assert page.locator(f"{GRID} .fork").inner_text() == "Forked after turn 1: different prompts"
+    assert page.locator(f"{GRID} .fork").inner_text().split("\n")[:2] == [
+        "Forked after turn 1: different prompts",
+        "2 differences",
+    ]
     assert page.locator(f"{GRID} .effects li").all_inner_texts() == ['buy(item="torch")']
     assert "arguments changed" in page.locator(f"{GRID} .chip").all_inner_texts()
 
@@ -170,11 +174,11 @@ def test_turns_beside_each_other_are_equally_high(app, sessions):
     heights = page.evaluate(
         f"""() => [...document.querySelector('{GRID}').querySelectorAll('*')]
         .map(e => e.shadowRoot).filter(Boolean)
-        .flatMap(root => [...root.querySelectorAll('.row')])
+        .flatMap(root => [...root.querySelectorAll('.line')])
         .map(row => [...row.querySelectorAll('.column')].map(c => Math.round(c.getBoundingClientRect().height)))"""
     )
 
-    assert len(heights) == 3
+    assert len(heights) > 3
     assert all(len(set(row)) == 1 for row in heights)
 
 
@@ -182,11 +186,11 @@ def test_only_changes_folds_what_is_the_same_until_it_is_opened(app, sessions):
     page = compared(app, "/compare?a=quest-1&b=quest-2&view=changes")
     fold = page.locator(f"{GRID} .fold")
 
-    assert fold.all_inner_texts() == ["▶Turn 3 is the same"]
-    assert page.get_by_text("Leave at once.").count() == 0
+    assert fold.all_inner_texts() == ["Turn 3 is the same"]
+    assert not page.get_by_text("Leave at once.").first.is_visible()
     fold.click()
 
-    assert page.get_by_text("Leave at once.").count() == 2
+    assert all(one.is_visible() for one in page.get_by_text("Leave at once.").all())
 
 
 def test_aligned_shows_texts_without_marks(app, sessions):
@@ -391,8 +395,8 @@ def test_a_run_in_another_tab_is_followed_live_and_its_answer_joins_the_grid(ser
         expect(page.locator(".st-key-compare_live_B")).to_have_count(0)
         expect(page.locator(f"{GRID} .head", has_text="Hills")).not_to_contain_text("answering now")
         assert len(model.requests) == 1
-        fold = page.locator(f"{GRID} .cell.answer", has_text="step59").get_by_role("button", name="Reasoning")
-        expect(page.get_by_text("It will rain.")).to_have_count(0)
+        fold = page.locator(f"{GRID} .cell.answer", has_text="step59").locator("summary", has_text="Reasoning")
+        expect(page.get_by_text("It will rain.")).to_be_hidden()
         fold.click()
         expect(page.get_by_text("It will rain.")).to_be_visible()
         assert [one["content"] for one in manager.open("hills").messages][-2:] == ["And then?", f"{words} "]
@@ -532,3 +536,40 @@ def test_text_from_right_to_left_stands_right_in_a_comparison(serve):
 
     shown = page.locator(f"{GRID} .cell.answer .text")
     assert shown.evaluate_all("texts => texts.map((text) => getComputedStyle(text).direction)") == ["ltr", "rtl"]
+
+
+def test_n_and_p_walk_through_the_differences_and_not_while_one_types(app, sessions):
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
+    count, at = page.locator(f"{GRID} .fork .count"), page.locator(f"{GRID} .row.at")
+
+    page.keyboard.press("n")
+    expect(count).to_have_text("1 of 2 differences")
+    expect(at).to_have_attribute("data-turn", "2")
+    page.get_by_role("button", name="Next difference").click()
+    expect(count).to_have_text("2 of 2 differences")
+    page.keyboard.press("p")
+    expect(count).to_have_text("1 of 2 differences")
+    page.get_by_test_id("stChatInputTextArea").press_sequentially("n")
+    expect(count).to_have_text("1 of 2 differences")
+
+
+def test_what_differs_stands_first_with_the_settings(app, sessions):
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
+    head = page.locator(".st-key-compare_head")
+
+    expect(head.locator("p")).to_have_text(
+        "B has 1 more turn, took 20 more tokens in and was 500 ms slower; its answers are 1 word longer."
+    )
+    assert head.bounding_box()["y"] < page.locator(MAP).bounding_box()["y"]
+
+
+def test_drawn_answers_have_their_lists_and_their_changed_words_beside_them(app, sessions):
+    page = compared(app, "/compare?a=quest-1&b=quest-2")
+
+    page.locator(".st-key-compare_text").get_by_text("Drawn").click()
+    page.locator(f"{GRID} .answer").first.wait_for()
+    assert query(page)["text"] == "drawn"
+    words = page.locator(f"{GRID} details.words")
+    words.first.locator("summary").click()
+    expect(words.first.locator(".mark")).to_be_visible()
+    expect(words.last.locator(".mark")).to_be_visible()  # what is opened in one branch is opened beside it

@@ -59,6 +59,6 @@ def test_every_form_of_a_comparison_has_the_money(manager: SessionManager) -> No
 
     assert written["money"][1] == {"cost_usd": 0.099, "unpriced_tokens": 0, "unmetered_tokens": 0}
     assert written["shared"]["cost_usd"] == 0.225
-    assert "| Cost | $0.225 | $0.099 (−$0.126) |" in export_comparison.markdown(found)
+    assert "| Cost | $0.225 | $0.099 (−$0.126, −56 %) |" in export_comparison.markdown(found)
     assert "$0.225, once" in export_comparison.terminal(found, 100, colour=False)
     assert "−$0.126" in comparison_html.document(found)

@@ -34,18 +34,21 @@ def comparison():
 def test_the_terminal_shows_words_as_git_does(comparison):
     assert compare_export.terminal(comparison, 60).split("\n")[2:] == [
         "",
-        "After the shared start        A         B",
-        "Turns                         1    2 (+1)",
-        "Steps                         2    3 (+1)",
-        "Tokens in               unknown   unknown",
-        "Tokens out              unknown   unknown",
-        "Time                    unknown   unknown",
-        "Tool calls                    1     1 (=)",
-        "Tool errors                   0    1 (+1)",
-        "Words in answers              8  22 (+14)",
+        "B has 1 more turn; one call failed; its answers are 14 words",
+        "longer.",
+        "",
+        "After the shared start        A                 B",
+        "Turns                         1            2 (+1)",
+        "Steps                         2            3 (+1)",
+        "Tokens in               unknown           unknown",
+        "Tokens out              unknown           unknown",
+        "Time                    unknown           unknown",
+        "Tool calls                    1             1 (=)",
+        "Tool errors                   0            1 (+1)",
+        "Words in answers              8  22 (+14, +175 %)",
         "",
         "Shared start: 2 messages · tokens unknown · identical",
-        "Forked after turn 1: same prompt, different tool calls",
+        "Forked after turn 1: same prompt, different tool calls · 2 differences",
         "",
         "── Turn 2 ──────────────────────────────────────────────────",
         "=  prompt",
@@ -149,10 +152,11 @@ def rerun():
 def test_every_format_counts_the_turn_that_a_rerun_answers(rerun):
     said = compare_export.terminal(rerun), compare_export.markdown(rerun), compare_export.html(rerun)
 
-    assert said[0].split("\n")[4].split() == ["Turns", "2", "1", "(−1)"]
-    assert said[0].split("\n")[11].split() == ["Words", "in", "answers", "5", "1", "(−4)"]
+    lines = [line.split() for line in said[0].split("\n")]
+    assert ["Turns", "2", "1", "(−1)"] in lines
+    assert ["Words", "in", "answers", "5", "1", "(−4,", "−80", "%)"] in lines
     assert "| Turns | 2 | 1 (−1) |" in said[1]
-    assert '<td title="">1<small>−1 vs A</small></td>' in said[2]
+    assert '<span class="delta">−1 vs A</span>' in said[2]
     assert [figures["turns"]["value"] for figures in compare_export.as_json(rerun)["figures"]] == [2, 1]
     for text in said:
         assert "Forked inside turn 1: different answers" in text
@@ -161,5 +165,5 @@ def test_every_format_counts_the_turn_that_a_rerun_answers(rerun):
 def test_every_format_writes_times_alike(rerun):
     for text in (compare_export.terminal(rerun), compare_export.markdown(rerun)):
         assert "740 ms" in text
-        assert "1.17 s (+430 ms)" in text
-    assert '<td title="">1.17 s<small>+430 ms vs A</small></td>' in compare_export.html(rerun)
+        assert "1.17 s (+430 ms, +58 %)" in text
+    assert '<span class="delta">+430 ms, +58 % vs A</span>' in compare_export.html(rerun)
