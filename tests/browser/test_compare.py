@@ -567,7 +567,7 @@ def test_drawn_answers_have_their_lists_and_their_changed_words_beside_them(app,
     page = compared(app, "/compare?a=quest-1&b=quest-2")
 
     page.locator(".st-key-compare_text").get_by_text("Drawn").click()
-    page.locator(f"{GRID} .answer").first.wait_for()
+    page.locator(f"{GRID} .cell > .answer").first.wait_for()
     assert query(page)["text"] == "drawn"
     words = page.locator(f"{GRID} details.words")
     words.first.locator("summary").click()
