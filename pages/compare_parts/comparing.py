@@ -24,6 +24,7 @@ from sessions_lib import compare, names, text
 from sessions_lib.agent import runs
 from sessions_lib.compare import branch_map
 from sessions_lib.errors import SessionError
+from sessions_lib.export import branch_map as branch_map_export
 from sessions_lib.export import comparison as compare_export
 from sessions_lib.export.comparison_html import View
 from sessions_lib.export.redact import Redaction
@@ -265,8 +266,8 @@ def exports(comparison: compare.Comparison) -> None:
         if menu.open:  # searching takes its time
             st.caption(safe_label(_left(comparison, redacted)[1].sentence()))
         for label, extension, mime, make in (
-            ("Web page", "html", "text/html", compare_export.html),
-            ("Markdown", "md", "text/markdown", compare_export.markdown),
+            ("Web page", "html", "text/html", _web_page),
+            ("Markdown", "md", "text/markdown", _markdown),
         ):
             st.download_button(
                 label,
@@ -285,12 +286,26 @@ def _left(shown: compare.Comparison, redacted: bool) -> tuple[list[compare.Branc
     return redaction.branches(shown.branches), redaction
 
 
-def _made(make: Callable[[compare.Comparison], str], shown: compare.Comparison, redacted: bool) -> bytes:
+def _made(
+    make: Callable[[compare.Comparison, compare.Comparison, Redaction], str],
+    shown: compare.Comparison,
+    redacted: bool,
+) -> bytes:
     with suppress(SessionError):  # deleted meanwhile: what is on the screen can still be kept
         shown, _ = load([branch.id for branch in shown.branches], shown.order)
-    if redacted:
-        shown = compare.compare(_left(shown, redacted)[0], order=shown.order)
-    return make(shown).encode()
+    branches, redaction = _left(shown, redacted)
+    left = compare.compare(branches, order=shown.order) if redacted else shown
+    return make(left, shown, redaction).encode()
+
+
+def _web_page(left: compare.Comparison, shown: compare.Comparison, redaction: Redaction) -> str:
+    ids = [branch.id for branch in shown.branches]
+    picture = branch_map_export.svg(family_map(folder.manager().list(), ids), ids, redaction.title)
+    return compare_export.html(left, picture, redaction.sentence())
+
+
+def _markdown(left: compare.Comparison, _: compare.Comparison, redaction: Redaction) -> str:
+    return compare_export.markdown(left)
 
 
 @st.fragment(run_every=2)

@@ -297,14 +297,17 @@ def _print_hit(hit: Hit) -> None:
     default=True,
     help="Replace keys, tokens, passwords, addresses, names included; on.",
 )
+@click.option("--format", "kind", type=click.Choice(["html", "markdown"]), help="A web page, or Markdown for an issue.")
 @options.as_json
 @options.folder
-def diff(sessions: tuple[str, ...], likeness: bool, redact: bool, json: bool, folder: str | None) -> None:
+def diff(
+    sessions: tuple[str, ...], likeness: bool, redact: bool, kind: str | None, json: bool, folder: str | None
+) -> None:
     """Compare sessions: where they parted, and what each cost.
 
     SESSION: Two to four; one alone is compared with its parent.
 
-    Example: forkbook diff quest-1 quest-2
+    Example: forkbook diff quest-1 quest-2 --format html > comparison.html
     """
     from sessions_lib import compare
     from sessions_lib.export import comparison
@@ -317,6 +320,10 @@ def diff(sessions: tuple[str, ...], likeness: bool, redact: bool, json: bool, fo
     found = compare.compare(branches, order="likeness" if likeness else "prompts")
     if json:
         printing.record(comparison.as_json(found))
+    elif kind == "html":
+        printing.data(printing.plain(comparison.html(found, redacted=redaction.sentence())))
+    elif kind == "markdown":
+        printing.data(printing.plain(comparison.markdown(found)))
     else:
         colour = printing.is_styled(sys.stdout)
         click.echo(comparison.terminal(found, printing.terminal_width() or 100, colour=colour), nl=False)

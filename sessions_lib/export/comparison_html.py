@@ -67,8 +67,11 @@ class Look(NamedTuple):
 IN_A_FILE = Look()
 
 
-def document(comparison: Comparison, *, drawn: bool = True, picture: str = "", redacted: str = "") -> str:
-    """The whole comparison as one HTML file; ``picture`` is its map as SVG (trusted), ``redacted`` what left it."""
+def document(comparison: Comparison, picture: str = "", redacted: str = "", *, drawn: bool = True) -> str:
+    """The whole comparison as one HTML file.
+
+    ``picture`` is the map of its family (``branch_map.svg``), ``redacted`` a sentence that says what was replaced.
+    """
     look = Look(drawn=drawn)
     title = " · ".join(names.one_line(branch.title) for branch in comparison.branches)
     body = render(

@@ -8,8 +8,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from sessions_lib import compare
-from sessions_lib.compare import Branch
+from sessions_lib.compare import Branch, branch_map
+from sessions_lib.export import branch_map as map_picture
 from sessions_lib.export import comparison as compare_export
+from sessions_lib.export import comparison_html
 from tests.compare.test_compare import START, answer, user
 from tests.record import call, result
 
@@ -167,3 +169,48 @@ def test_every_format_writes_times_alike(rerun):
         assert "740 ms" in text
         assert "1.17 s (+430 ms, +58 %)" in text
     assert '<span class="delta">+430 ms, +58 % vs A</span>' in compare_export.html(rerun)
+
+
+def test_html_holds_the_map_the_verdict_and_a_list_of_many_turns():
+    said = [message for n in range(8) for message in (user(f"Ask {n}", f"p{n}"), answer(f"Answer {n}."))]
+    other = [*said[:2], *[message for n in range(7) for message in (user(f"Say {n} <b>"), answer("No."))]]
+    won = {"verdict": {"verdict": "won", "against": ["a"], "why": "It <i>asked</i> first"}}
+    found = compare.compare([Branch("a", "The walk", said), Branch("b", "<b>Hills", other, won)])
+    drawn = [
+        branch_map.branch("a", "The walk", said),
+        branch_map.branch("b", "<b>Hills", other, parent="a", inherited=2),
+    ]
+    picture = map_picture.svg(branch_map.layout(drawn, keep=("a", "b")), ["a", "b"], lambda one: one.title)
+
+    page = compare_export.html(found, picture, "Redacted: nothing.")
+
+    assert '<svg class="branch-map"' in page
+    assert page.count('<circle class="dot b0"') == 8
+    assert page.count('<circle class="dot b1"') == 7
+    assert "B won over A: It &lt;i&gt;asked&lt;/i&gt; first" in page
+    assert '<a href="#row-0">Turn 2: Ask 1</a>' in page
+    assert 'id="row-0"' in page
+    assert "Redacted: nothing." in page
+    assert "<b>Hills" not in page
+    assert "style=" not in page
+
+
+def test_html_draws_answers_and_keeps_their_changed_words_beside_them():
+    a, b = (
+        [*START, user("Which?", "q"), answer(f"| way | sea |\n|---|---|\n| {way} | calm today |")]
+        for way in ("west", "east")
+    )
+    page = compare_export.html(compare.compare([Branch("a", "A", a), Branch("b", "B", b)]))
+
+    assert "<td>west</td>" in page
+    assert '<mark class="mark">west</mark>' in page.split("Words that changed")[1]
+
+
+def test_the_page_cuts_long_texts_and_a_file_does_not():
+    a, b = ([*START, user("Which?", "q"), answer(f"{way} {'word ' * 4000}end")] for way in ("west", "east"))
+    found = compare.compare([Branch("a", "A", a), Branch("b", "B", b)])
+
+    page = comparison_html.body_of(found, comparison_html.Look(on_page=True))
+    assert "end</div>" not in page
+    assert page.count("characters: read all in chat") == 2
+    assert compare_export.html(found, drawn=False).count("end</div>") == 2

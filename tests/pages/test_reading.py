@@ -17,7 +17,7 @@ COUNT = 400
 
 @pytest.fixture
 def gate(folder, monkeypatch):
-    """A folder of 400 sessions, of which 64 are read until the gate opens."""
+    """A folder of 400 sessions, of which 20 are read until the gate opens."""
     folder.mkdir(mode=0o700)
     for number in range(COUNT):
         line = {"role": "user", "content": f"hay {number}", "timestamp": f"2026-01-01T00:00:00.{number:03}Z"}
@@ -60,10 +60,10 @@ def test_a_page_is_there_before_the_folder_is_read(open_page, gate, folder, name
 
     assert not page.exception
     assert bars(page) == ["Reading 400 sessions: 20 done. What you see is of these, and fills up by itself."]
-    shown = {"home": "All 64 sessions", "sessions": "**64** sessions", "stats": ""}[name]
+    shown = {"home": "All 20 sessions", "sessions": "**20** sessions", "stats": ""}[name]
     assert shown in texts(page) + "".join(one.proto.label for one in page.get("page_link"))
     if name == "stats":
-        assert [one.value for one in page.metric][:2] == ["64", "64"]
+        assert [one.value for one in page.metric][:2] == ["20", "20"]
 
     gate.set()
     finish(folder)
