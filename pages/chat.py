@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.chat_parts import (
-    browser,
     cell_menu,
+    change,
     chat_composer,
     chat_header,
     chat_live,
@@ -16,7 +16,7 @@ from pages.chat_parts import (
     settings,
 )
 from pages.compare_parts import trying
-from pages.shared import exporting, folder
+from pages.shared import browser, exporting, folder
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import names
@@ -36,6 +36,7 @@ def draw_dialog(session: Session | None) -> None:
     kind, session_id, index = st.session_state[cell_menu.DIALOG]
     titles = {
         "edit": "Edit and rerun",
+        "change": "Change what was said and go on",
         "rerun": "Rerun with another model",
         "try": "Try in parallel",
         "export": "Export",
@@ -53,6 +54,8 @@ def draw_dialog(session: Session | None) -> None:
             chat_header.draw_delete(session)
         elif session is not None and kind == "edit":
             cell_menu.draw_edit(session.id, index, session.messages, session.meta)
+        elif session is not None and kind == "change":
+            change.draw(session.id, index, session.messages)
         elif session is not None and kind == "export":
             exporting.panel([session.id], "chat-export", lambda name: closed_saying(f"Downloaded {name}"))
         elif session is not None and kind == "try":
@@ -60,7 +63,7 @@ def draw_dialog(session: Session | None) -> None:
         elif session is not None:
             cell_menu.draw_rerun(session.id, index, session.messages, session.meta)
 
-    fits = session is None or index < len(session.messages) or kind not in ("edit", "rerun")
+    fits = session is None or index < len(session.messages) or kind not in ("edit", "change", "rerun")
     if fits and session_id == (session.id if session else ""):
         body()
     else:

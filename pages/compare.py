@@ -9,7 +9,7 @@ import streamlit as st
 from pages.compare_parts import asking, comparing, deciding
 from pages.compare_parts.branch_map import branch_map
 from pages.compare_parts.grid import MOST_ROWS, grid, head
-from pages.shared import acting, folder, links
+from pages.shared import acting, browser, folder, links
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.export.comparison_html import Look, row_of
@@ -65,6 +65,7 @@ with folder.errors_told():
         view, drawn, order = comparing.view(VIEWS, shown), comparing.drawn(shown), comparing.order(shown)
         comparison, faults = comparing.load(shown, order)
         comparing.exports(comparison)
+        comparing.copy_link(shown)
         titles = {branch.id: branch.title for branch in comparison.branches}
         deciding.draw_verdict_menu(shown, titles)
         deciding.draw_home_button(shown, is_live=bool(asking.live(shown)))
@@ -97,4 +98,5 @@ with folder.errors_told():
     if asking.live(shown):
         with answers:
             asking.watch(shown, names, [len(branch.messages) for branch in comparison.branches])
+    browser.draw()
     comparing.follow(shown, before)

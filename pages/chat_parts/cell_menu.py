@@ -11,9 +11,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.chat_parts import browser, chat_state
+from pages.chat_parts import chat_state
 from pages.chat_parts.turn import Turn
-from pages.shared import folder, frame, links, model_choice, money, providers
+from pages.shared import browser, folder, frame, links, model_choice, money, providers
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages, text
 from sessions_lib.agent import runs
@@ -55,6 +55,9 @@ def _draw_entries(session_id: str, turn: Turn, forbidden: Mapping[int, Sequence[
             open_dialog,
             ("rerun", session_id, before, key),
             "",
+        )
+        _entry(
+            "Change what was said …", "edit_note", f"{act}-change", open_dialog, ("change", session_id, before, key), ""
         )
         _entry("Try in parallel …", "call_split", f"{act}-try", open_dialog, ("try", session_id, before, key), reason)
         st.page_link(

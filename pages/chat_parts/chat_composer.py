@@ -12,10 +12,10 @@ from functools import partial
 
 import streamlit as st
 
-from pages.chat_parts import browser, chat_header, chat_state
+from pages.chat_parts import chat_header, chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.chat_parts.chat_state import Notice
-from pages.shared import folder, providers
+from pages.shared import browser, folder, providers
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text as wording
 from sessions_lib.agent import approval, budget, runs

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from pages.chat_parts import browser, chat_state
+from pages.chat_parts import chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.chat_parts.turn import View
-from pages.shared import folder, links, providers
+from pages.shared import browser, folder, links, providers
 from pages.shared.money import reported, shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages, names, prices, text

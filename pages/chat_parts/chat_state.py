@@ -11,8 +11,7 @@ from typing import Literal, TypedDict
 
 import streamlit as st
 
-from pages.chat_parts import browser
-from pages.shared import links
+from pages.shared import browser, links
 from sessions_lib.errors import BudgetReached, SessionError
 from sessions_lib.messages.content import Message
 from sessions_lib.messages.tool_calls import each_turn

@@ -9,9 +9,9 @@ from functools import partial
 
 import streamlit as st
 
-from pages.chat_parts import browser, cell_menu, chat_state, message
+from pages.chat_parts import cell_menu, change, chat_state, message
 from pages.chat_parts.turn import View, draw_turn, turns_of
-from pages.shared import folder, links
+from pages.shared import browser, folder, links
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages, text
 from sessions_lib.agent import approval
@@ -67,6 +67,7 @@ def draw_turns(session: Session, view: View, *, is_live: bool) -> st.delta_gener
 def _draw_rule_at(session: Session, index: int) -> None:
     if session.parent and index == session.inherited:
         _draw_rule(session)
+    change.draw_mark(session, index)
 
 
 def _draw_rule(session: Session) -> None:

@@ -18,7 +18,7 @@ from typing import Any, cast
 import streamlit as st
 
 from pages.sessions_parts.listed import begin
-from pages.shared import exporting, folder
+from pages.shared import browser, exporting, folder, links
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import compare, names, text
 from sessions_lib.agent import runs
@@ -278,6 +278,17 @@ def exports(comparison: compare.Comparison) -> None:
                 on_click="ignore",
                 width="stretch",
             )
+
+
+def copy_link(shown: Sequence[str]) -> None:
+    """The button that puts the address of this very view on the clipboard."""
+    query = {**st.query_params.to_dict(), **dict(zip(SLOTS, shown, strict=False))}
+    st.button(
+        "Copy link",
+        icon=":material/link:",
+        key="compare_link",
+        on_click=lambda: browser.copy(links.address("compare", query), "Link copied"),
+    )
 
 
 def _left(shown: compare.Comparison, redacted: bool) -> tuple[list[compare.Branch], Redaction]:

@@ -17,6 +17,7 @@ from sessions_lib.errors import SessionError, SessionNotFound
 if TYPE_CHECKING:
     from sessions_lib.store.manager import SessionManager
     from sessions_lib.store.records import Purgeable, SessionInfo
+    from sessions_lib.store.session import Session
 
 
 @click.command("new")
@@ -43,8 +44,23 @@ def new(title: str | None, tag: tuple[str, ...], session_id: str | None, folder:
 )
 @click.option("--id", "new_id", metavar="ID", help="Exactly this id for the fork.")
 @click.option("--title", "title", metavar="TITLE", help="The fork's title.")
+@click.option(
+    "--change",
+    "change",
+    nargs=2,
+    type=(click.IntRange(min=1), str),
+    metavar="MESSAGE TEXT",
+    help="End the fork with this message, saying this text instead.",
+)
 @options.folder
-def fork(session: str, at: int | None, new_id: str | None, title: str | None, folder: str | None) -> None:
+def fork(
+    session: str,
+    at: int | None,
+    new_id: str | None,
+    title: str | None,
+    change: tuple[int, str] | None,
+    folder: str | None,
+) -> None:
     """Fork a session after a message and print the id.
 
     Example: forkbook fork quest-1 --at 6 --id quest-2
@@ -52,11 +68,24 @@ def fork(session: str, at: int | None, new_id: str | None, title: str | None, fo
     from sessions_lib.messages import places
 
     source = options.opened(folder, session)
-    child = source.fork(new_id, at, title)
+    child = source.fork(new_id, at, title) if change is None else _changed(source, at, new_id, title, *change)
     printing.data(child.id)
     left = child.report.left_out
     kept = f"Forked from {source.id} {places.place(source.messages, child.inherited)}"
     printing.talk(f"{kept}; {printing.count(left, 'later message')} left out." if left else f"{kept}.")
+
+
+def _changed(source: Session, at: int | None, new_id: str | None, title: str | None, number: int, said: str) -> Session:
+    """A fork of ``source`` that ends with its message ``number`` (from 1), which says ``said`` instead."""
+    from sessions_lib.store import forks
+
+    if at is not None:
+        raise click.UsageError("--change says where the fork ends; leave --at out.")
+    if number > len(source.messages):
+        count = printing.count(len(source.messages), "message")
+        raise SessionError(f"{source.id} has {count}; there is no message {number} to change.")
+    made = forks.change(source.messages, number - 1, said)
+    return source.fork(new_id, made.at, title, mark=made.mark, then=made.then)
 
 
 @click.command("tag")

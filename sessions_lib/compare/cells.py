@@ -51,7 +51,8 @@ class Tool:
 class Cell:
     """What one branch has in a line: ``message`` is its index there; ``words`` are marked where texts are alike.
 
-    ``reasoning`` is what the model thought before it, where the provider sent that; it is not compared.
+    ``reasoning`` is what the model thought before it, where the provider sent that; it is not compared. ``is_edited``:
+    a person changed it, or the result of its call.
     """
 
     message: int
@@ -61,6 +62,7 @@ class Cell:
     tool: Tool | None = None
     is_interrupted: bool = False
     reasoning: str = ""
+    is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class Pieces:
         message = self._said[index]
         role, text = message.get("role"), shown_text(message)
         if role == "user":
-            return [_Piece("prompt", Cell(index, text))]
+            return [_Piece("prompt", Cell(index, text, is_edited="edited" in message))]
         if role == "tool":
             return [_Piece("stray", Cell(index, text))] if index in self._strays else []
         if role != "assistant":
@@ -145,7 +147,9 @@ class Pieces:
         steps = self._steps.get(index, [])
         cut = bool(message.get("interrupted"))
         thought = content.reasoning(message)
-        said = [_Piece("said", Cell(index, text, "base", None, None, cut, thought))] if text or cut or not steps else []
+        is_edited = "edited" in message
+        said = [_Piece("said", Cell(index, text, "base", None, None, cut, thought, is_edited))]
+        said = said if text or cut or not steps else []
         done = [_Piece("tool", _tool_cell(step, index)) for step in steps]
         if thought and not said:
             done[0] = _Piece("tool", replace(done[0].cell, reasoning=thought))
@@ -166,7 +170,7 @@ def _tool_cell(step: tool_calls.Step, index: int) -> Cell:
     status: Status = "no result" if step.result is None else "failed" if step.is_error else "done"
     duration = None if step.result is None else times.milliseconds(step.result.get("duration_ms"))
     tool = Tool(label, step.call.name, _arguments_text(step.call), result, status, duration)
-    return Cell(index, label, tool=tool)
+    return Cell(index, label, tool=tool, is_edited=step.result is not None and "edited" in step.result)
 
 
 def _arguments_text(call: tool_calls.Call) -> str:
@@ -228,7 +232,7 @@ def _against(base: Cell, cell: Cell) -> tuple[Cell, Cell]:
 
 def _stated(cell: Cell, state: State, words: Marked | None = None) -> Cell:
     """``cell`` in another state (``replace`` takes five times as long, and there is one for every cell)."""
-    return Cell(cell.message, cell.text, state, words, cell.tool, cell.is_interrupted, cell.reasoning)
+    return Cell(cell.message, cell.text, state, words, cell.tool, cell.is_interrupted, cell.reasoning, cell.is_edited)
 
 
 def _tool_against(base: Cell, first: Tool, cell: Cell, tool: Tool) -> tuple[Cell, Cell]:

@@ -131,7 +131,7 @@ def _terminal_cell(
     at: int = 0,
 ) -> Iterator[str]:
     ending = "" if cell.tool is None or cell.tool.status == "done" else cell.tool.status
-    said = " · ".join(filter(None, [kind, state, ending, "cut off" if cell.is_interrupted else ""]))
+    said = " · ".join(filter(None, [kind, state, ending, "cut off" if cell.is_interrupted else "", edited(cell)]))
     yield f"{mark}  {_DIM}{said}{_END}" if colour else f"{mark}  {said}"
     text = visible(cell.text)
     if words:
@@ -217,6 +217,8 @@ def _json_cell(cell: Cell) -> dict[str, Any]:
         }
     if cell.is_interrupted:
         found["interrupted"] = True
+    if cell.is_edited:
+        found["edited"] = True
     return found
 
 
@@ -277,13 +279,18 @@ def _markdown_row(row: Row) -> Iterator[str]:
         for at, cell in held:
             state = "" if any(turn is None for turn in row.turns) else wording.state_label(line, cell)
             ending = cell.tool.status if cell.tool and cell.tool.status != "done" else ""
-            said = " · ".join(filter(None, [wording.KINDS[line.kind], state, ending]))
+            said = " · ".join(filter(None, [wording.KINDS[line.kind], state, ending, edited(cell)]))
             yield f"**{LETTERS[at]}** · {said}\n\n{export_markdown.fence(cell.text)}\n"
             if cell.tool and cell.state in ("result changed", "status changed"):
                 yield f"Result:\n\n{export_markdown.fence(cell.tool.result)}\n"
 
 
 # --- what the formats share ------------------------------------------------------------------------------------------
+
+
+def edited(cell: Cell) -> str:
+    """That a person changed what stands there; ``""`` if nobody did."""
+    return comparison_html.EDITED if cell.is_edited else ""
 
 
 def _with_delta(cell: wording.FigureCell) -> str:

@@ -32,6 +32,7 @@ View = Literal["aligned", "differences", "changes"]
 MOST_CHARACTERS = 12_000  # of one text on the page
 MOST_SHARED = 40  # messages of the shared start that the page shows when it is opened
 LONG = 1_500  # characters from which the page folds a text
+EDITED = "changed by a person"
 MOST_EFFECTS = 12
 CONTENTS_FROM = 6  # turns; a shorter file needs no list of contents
 _FOLD = {"aligned": 0, "differences": 3, "changes": 1}  # this many same turns in a row become one line
@@ -120,6 +121,7 @@ def body_of(comparison: Comparison, look: Look) -> str:
     return render(
         "comparison.html",
         look=look,
+        edited=EDITED,
         branches=_branches(comparison),
         counted_from=wording.counted_from(comparison),
         figures=_figures(comparison),
@@ -289,7 +291,8 @@ def _cell(line: Line, cell: Cell, look: Look, *, is_alone: bool) -> dict[str, An
     return {
         "message": cell.message,
         "state": "" if look.view == "aligned" else state,
-        "said": " · ".join(filter(None, [kind, "cut off" if cell.is_interrupted else ""])),
+        "said": " · ".join(filter(None, [kind, *_about(cell)])),
+        "is_edited": cell.is_edited,
         "reasoning": _text(cell.reasoning, None, look) if cell.reasoning else None,
         "tool": _tool(cell.tool, look) if cell.tool else None,
         "is_drawn": is_drawn,
@@ -300,6 +303,10 @@ def _cell(line: Line, cell: Cell, look: Look, *, is_alone: bool) -> dict[str, An
         "is_long": look.on_page and len(cell.text) > LONG,
         "cut": f"{len(cell.text):,}" if look.on_page and len(cell.text) > MOST_CHARACTERS else "",
     }
+
+
+def _about(cell: Cell) -> list[str]:
+    return ["cut off"] * cell.is_interrupted + [EDITED] * cell.is_edited
 
 
 def _tool(tool: Tool, look: Look) -> dict[str, Any]:

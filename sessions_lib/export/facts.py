@@ -109,8 +109,8 @@ def facts(message: Message, meta: Mapping[str, Any]) -> list[str]:
 
 
 def notes(message: Message) -> list[str]:
-    """What a reader must know about how the message ended: cut, filtered, refused, failed. Usually nothing."""
-    found = []
+    """What a reader must know about a message: changed by a person; cut, filtered, refused, failed. Usually nothing."""
+    found = ["Changed by a person; the session it was forked from has the original."] if "edited" in message else []
     if message.get("role") == "assistant":
         if message.get("interrupted") is True:
             found.append("Interrupted: the answer was cut.")

@@ -155,3 +155,18 @@ def test_a_verdict_is_found_again(terminal: Terminal) -> None:
     assert [row["tags"] for row in terminal.records("list", "--tag", "best")] == [["best"]]
     assert "won" in next(line for line in terminal.ok("list").splitlines() if line.startswith("b "))
     assert "at least one other" in terminal.told("verdict", "b", "b")
+
+
+def test_a_fork_may_end_with_a_message_that_says_something_else(terminal: Terminal) -> None:
+    file = terminal.session("a")
+    before = file.read_bytes()
+
+    child = terminal.ok("fork", "a", "--change", "2", "A gull, and no lighthouse.").strip()
+
+    said = terminal.records("show", child)
+    assert [one["content"] for one in said] == [LIGHTHOUSES["content"], "A gull, and no lighthouse."]
+    assert said[1]["edited"]["by"] == "person"
+    assert "Changed by a person" in terminal.ok("show", child)
+    assert file.read_bytes()[: len(before)] == before
+    assert "there is no message 9 to change" in terminal.told("fork", "a", "--change", "9", "x")
+    assert terminal.run("fork", "a", "--at", "1", "--change", "2", "x").returncode == 2

@@ -627,6 +627,43 @@ def test_rerun_answers_the_same_prompt_in_a_fork(open_page, folder, served):
     assert said(lines(fork)) == [LIGHTHOUSES["content"], GULL["content"], TALLER["content"], "Yes."]
 
 
+def test_a_changed_result_is_gone_on_from_in_a_fork_that_says_so(open_page, folder, served):
+    write(folder / "a.jsonl", {"role": "user", "content": "Tide?"}, call("c1"), result("c1", name="tide"), GULL)
+    before = (folder / "a.jsonl").read_bytes()
+    page = menu(open_page("chat", session="a"), "a", 0)
+
+    button(page, "Change what was said …").click().run()
+    what = next(box for box in page.selectbox if box.label == "What")
+    assert [option.split(":")[0] for option in what.options] == ["Result of tide", "Answer"]
+    what.set_value(2).run()
+    next(box for box in page.text_area if box.label.startswith("What it says")).set_value("9 m").run()
+    button(page, "Make the fork").click().run()
+
+    (fork,) = [file for file in folder.glob("*.jsonl") if file.stem != "a"]
+    changed, gone_on = lines(fork)[2:]
+    assert (changed["content"], changed["edited"]["by"], changed["tool_call_id"]) == ("9 m", "person", "c1")
+    assert gone_on["role"] == "assistant"
+    assert [one["content"] for one in served.requests[0]["messages"] if one["role"] == "tool"] == ["9 m"]
+    assert (folder / "a.jsonl").read_bytes() == before
+    page = open_page("chat", session=fork.stem)
+    assert "Changed by a person" in shown(page)
+    assert "result of tide changed in turn 1" in shown(page)
+
+
+def test_a_changed_answer_ends_its_fork_and_asks_nobody(open_page, folder, served):
+    two_turns(folder)
+    page = menu(open_page("chat", session="a"), "a", 2)
+
+    button(page, "Change what was said …").click().run()
+    assert button(page, "Make the fork").disabled
+    page.text_area[0].set_value("Neither.").run()
+    button(page, "Make the fork").click().run()
+
+    (fork,) = [file for file in folder.glob("*.jsonl") if file.stem != "a"]
+    assert said(lines(fork))[-1] == "Neither."
+    assert served.requests == []
+
+
 def test_rerun_with_another_model_asks_that_model(open_page, folder, served):
     served.models = ["tiny", "large"]
     two_turns(folder)

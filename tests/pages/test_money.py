@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.chat_parts import browser
+from pages.shared import browser
 from sessions_lib.store.manager import SessionManager
 from tests import money
 from tests.model_server import ModelServer
