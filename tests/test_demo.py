@@ -12,6 +12,7 @@ from sessions_lib import SessionManager, demo
 from sessions_lib.agent import demo_world
 from sessions_lib.messages import for_request
 from sessions_lib.store.records import SessionInfo
+from sessions_lib.trials import Trial, table
 from tests.model_server import problems
 
 
@@ -29,7 +30,7 @@ def infos(manager: SessionManager) -> dict[str, SessionInfo]:
 def test_every_session_is_marked_and_says_something(loaded: SessionManager) -> None:
     found = infos(loaded)
 
-    assert len(found) == 31
+    assert len(found) == 72
     assert all(info.meta["demo"] is True for info in found.values())
     assert all(info.turns >= 1 for info in found.values())
 
@@ -37,15 +38,15 @@ def test_every_session_is_marked_and_says_something(loaded: SessionManager) -> N
 def test_loading_twice_makes_nothing_twice(loaded: SessionManager) -> None:
     assert demo.is_loaded(loaded)
     assert demo.load(loaded) == []
-    assert len(loaded.list()) == 31
+    assert len(loaded.list()) == 72
 
 
 def test_two_loads_at_once_make_one_demo(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         made = list(threads.map(lambda _: demo.load(SessionManager(tmp_path / "folder")), range(4)))
 
-    assert sorted(map(len, made)) == [0, 0, 0, 31]
-    assert len(SessionManager(tmp_path / "folder").list()) == 31
+    assert sorted(map(len, made)) == [0, 0, 0, 32]
+    assert len(SessionManager(tmp_path / "folder").list()) == 72
 
 
 def test_the_quest_was_really_played_and_its_forks_go_on_from_it(loaded: SessionManager) -> None:
@@ -71,7 +72,7 @@ def test_dates_are_relative_to_today_and_cover_ninety_days(loaded: SessionManage
     now = datetime.now(UTC)
     ages = [now - info.last_active for info in loaded.list() if info.last_active]
 
-    assert len(ages) == 31
+    assert len(ages) == 72
     assert min(ages) > timedelta(0)
     assert timedelta(80) < max(ages) < timedelta(91)
 
@@ -107,6 +108,41 @@ def test_every_session_of_the_demo_can_be_gone_on_with(loaded: SessionManager) -
         assert problems(request) == [], info.id
 
 
+def test_the_trial_is_finished_and_says_one_thing_of_each_kind(loaded: SessionManager) -> None:
+    trial = Trial.load(loaded.store, "orders-as-json")
+    rows = table.rows(trial)
+
+    assert trial.open_repeats() == []
+    assert [(row.variant.name, table.share(row.rate)) for row in rows] == [
+        ("as it is", "4 of 10"), ("as it is again", "3 of 10"), ("with an example", "10 of 10"), ("warmer", "5 of 10"),
+    ]  # fmt: skip
+    better, alike, noise = table.verdicts(rows)
+    assert better.startswith("with an example is better than as it is: 10 of 10 against 4 of 10")
+    assert alike.startswith("warmer and as it is are not told apart by 10 repeats")
+    assert noise == "The same variant twice: 4 of 10 and 3 of 10. So much is noise."
+    for row in rows:
+        for result in row.results:
+            session = loaded.open(result.session)
+            run = trial.run_of(session.messages[session.inherited :])
+            assert trial.look(result.session, run) == result.verdicts
+            assert (run.tokens, run.seconds) == (result.tokens, result.seconds)
+            assert (session.meta["forked_from"]["session"], session.inherited) == ("orders-as-json", 2)
+
+
+def test_a_trial_of_ones_own_keeps_its_name_and_the_demos_comes_again_after_it_was_removed(tmp_path: Path) -> None:
+    manager = SessionManager(tmp_path)
+    own = manager.create(session_id="mine")
+    own.append({"role": "user", "content": "q"})
+    Trial(own, 1, ["x"], repeats=3, name="orders-as-json").save()
+    demo.load(manager)
+    demo.remove(manager)
+
+    assert manager.store.trials() == ["orders-as-json"]
+    assert Trial.load(manager.store, "orders-as-json").session_id == "mine"
+    assert len(demo.load(manager)) == 32
+    assert manager.store.trials() == ["orders-as-json", "orders-as-json-2"]
+
+
 def test_removing_the_demo_removes_only_the_demo_and_can_be_undone(tmp_path: Path) -> None:
     manager = SessionManager(tmp_path)
     manager.create(session_id="quest-1", title="Mine").append({"role": "user", "content": "precious"})
@@ -117,6 +153,7 @@ def test_removing_the_demo_removes_only_the_demo_and_can_be_undone(tmp_path: Pat
     assert "quest-1-2" in ids
     assert sorted(demo.remove(manager)) == sorted(ids)
     assert sorted(infos(manager)) == ["my-fork", "quest-1"]
+    assert manager.store.trials() == []
     assert manager.open("quest-1").messages[0]["content"] == "precious"
     assert len(fork.messages) == 18
     assert not demo.is_loaded(manager)

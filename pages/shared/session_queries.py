@@ -182,12 +182,12 @@ def damaged() -> Sequence[str]:
 
 
 def total() -> int:
-    """How many sessions there are."""
+    """How many sessions there are, but for the repeats of trials."""
     return once(_count)
 
 
 def _count(asked: SessionCatalog) -> int:
-    return asked.page(Query(), limit=0).total
+    return asked.page(_listed(Query()), limit=0).total
 
 
 def newest(count: int) -> list[SessionInfo]:

@@ -12,6 +12,7 @@ from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import text
 from sessions_lib.errors import SessionError
+from sessions_lib.store.store import SessionStore
 from sessions_lib.trials import table
 from sessions_lib.trials.trial import Trial
 
@@ -19,8 +20,10 @@ from sessions_lib.trials.trial import Trial
 def draw() -> None:
     """A card a trial; a sentence on how to begin one where there is none."""
     store = folder.store()
-    names = store.trials()
-    if not names:
+    found, faults = _there(store)
+    for fault in faults:
+        st.warning(safe_label(fault), icon=":material/warning:")
+    if not found and not faults:
         with st.container(border=True, key="trials-none"):
             st.markdown("**No trial yet.** One answer can be luck. Have several variants answer several times:")
             st.markdown(
@@ -29,14 +32,22 @@ def draw() -> None:
                 "- in a terminal: `forkbook trial new SESSION --prompt …`"
             )
         return
-    found: list[Trial] = []
-    for name in names:
-        try:
-            found.append(Trial.load(store, name))
-        except SessionError as error:
-            st.warning(safe_label(str(error)), icon=":material/warning:")
     for trial in sorted(found, key=lambda one: one.created, reverse=True):
         _card(trial)
+
+
+def _there(store: SessionStore) -> tuple[list[Trial], list[str]]:
+    """The trials of which a session is left, and what is wrong with those that cannot be read."""
+    found: list[Trial] = []
+    faults: list[str] = []
+    for name in store.trials():
+        try:
+            trial = Trial.load(store, name)
+        except SessionError as error:
+            faults.append(str(error))
+            continue
+        found += [trial] if trial.is_left else []
+    return found, faults
 
 
 def _card(trial: Trial) -> None:

@@ -37,7 +37,10 @@ def demo(open_app: bool, remove: bool, folder: str | None) -> None:
     if remove:
         printing.talk(f"Moved {printing.count(len(ids), 'session')} of the demo to the trash; everything else stays.")
     elif ids:
-        printing.talk(f"Loaded {printing.count(len(ids), 'session')}. Try: forkbook diff quest-2")
+        printing.talk(
+            f"Loaded {printing.count(len(ids), 'session')} and a finished trial. Try: forkbook diff quest-2, "
+            "forkbook trial show orders-as-json"
+        )
     else:
         printing.talk("The demo is loaded already. To take it away: forkbook demo --remove")
 

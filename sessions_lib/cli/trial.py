@@ -215,7 +215,7 @@ def list_trials(json: bool, folder: str | None) -> None:
     from sessions_lib.trials.trial import Trial
 
     store = options.manager(folder).store
-    found = [Trial.load(store, name) for name in store.trials()]
+    found = [one for name in store.trials() if (one := Trial.load(store, name)).is_left]
     for one in found if json else ():
         planned = len(one.planned())
         printing.record({"trial": one.name, "session": one.session_id, "answers": len(one.results), "planned": planned})

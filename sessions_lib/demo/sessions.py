@@ -3,6 +3,7 @@
 * Three quest sessions, really played: prompts answered by the offline village through the agent.
 * An architecture and its branch (the JWT and OAuth2 pair), written by hand, like the 25 small tagged sessions of the
   last 90 days; their models are called ``sample-…``, and their times and token counts come from a fixed seed.
+* A finished trial, whose repeats are sessions, too (``trial``).
 * One file that is damaged on purpose, to show what recovery looks like.
 
 ``remove`` moves exactly the marked sessions to the trash. A fork that somebody made of one is theirs and stays.
@@ -13,13 +14,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sessions_lib import messages, names, times
+from sessions_lib import names, times
 from sessions_lib.agent import demo_model
 from sessions_lib.agent.agent import Agent
 from sessions_lib.agent.providers import DEMO_MODEL
+from sessions_lib.demo import trial
 from sessions_lib.demo.samples import LARGE, Sample, Turn, named, samples
+from sessions_lib.demo.written import at, written
 from sessions_lib.messages import encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.manager import SessionManager
@@ -39,7 +41,7 @@ def is_loaded(manager: SessionManager) -> bool:
 
 
 def load(manager: SessionManager) -> list[str]:
-    """Make the demo's sessions and return their ids; nothing (``[]``) if any of them is there already.
+    """Make the demo's sessions and return their ids, but for the repeats of its trial; ``[]`` if any is there already.
 
     An id that a session of yours has is never taken: the demo's gets a number. One load at a time: a second one waits
     for the first to end, and finds its sessions.
@@ -49,15 +51,18 @@ def load(manager: SessionManager) -> list[str]:
             return []
         now = datetime.now(UTC).replace(microsecond=0)
         made = [*_samples(manager, now), _damaged(manager, now), *_auth(manager, now), *_quests(manager, now)]
+        made.append(_orders(manager, now))
+        trial.make(made[-1], now, MARK)
         return [session.id for session in made]
 
 
 def remove(manager: SessionManager) -> list[str]:
-    """Move the demo's sessions to the trash and return their ids; everything else stays, forks of them too."""
+    """Move the demo's sessions to the trash and return their ids as ``load`` did; all else stays, forks of them too."""
     found = manager.marked("demo")
+    repeats = trial.remove(manager.store, found)
     for session_id in found:
         manager.delete(session_id)
-    return found
+    return [session_id for session_id in found if session_id not in repeats]
 
 
 def _free_id(manager: SessionManager, wanted: str) -> str:
@@ -111,13 +116,23 @@ def _auth(manager: SessionManager, now: datetime) -> list[Session]:
     start = now - timedelta(days=4, hours=6)
     first, second = named("auth-design").turns
     design = _new(manager, "auth-design", start, named("auth-design").title, named("auth-design").tags)
-    design.extend(_written(first, LARGE, start, dice, 0))
+    design.extend(written(first, LARGE, start, dice, 0))
     branch = _fork(manager, design, "jwt-branch", None, "jwt_branch")
     later = start + timedelta(minutes=9)
-    design.extend(_written(second, LARGE, later, dice, 140))
+    design.extend(written(second, LARGE, later, dice, 140))
     (refresh,) = named("jwt-branch").turns
-    branch.extend(_written(refresh, LARGE, later + timedelta(minutes=5), dice, 140))
+    branch.extend(written(refresh, LARGE, later + timedelta(minutes=5), dice, 140))
     return [design, branch]
+
+
+def _orders(manager: SessionManager, now: datetime) -> Session:
+    """The session that the trial starts in."""
+    start = now - timedelta(days=3, hours=5)
+    sample = named("orders-as-json")
+    session = _new(manager, "orders-as-json", start, sample.title, sample.tags)
+    session.extend(written(sample.turns[0], sample.model, start, random.Random(11), 0))
+    session.update_meta({"model": sample.model})
+    return session
 
 
 def _samples(manager: SessionManager, now: datetime) -> list[Session]:
@@ -136,50 +151,11 @@ def _sample(manager: SessionManager, sample: Sample, start: datetime, dice: rand
     session = _new(manager, base, start, sample.title, sample.tags)
     moment, sent = start, 0
     for turn in sample.turns:
-        said = _written(turn, sample.model, moment, dice, sent)
+        said = written(turn, sample.model, moment, dice, sent)
         session.extend(said)
         sent += sum(len(str(message.get("content") or "")) for message in said) // 4 + 20
         moment += timedelta(minutes=dice.randrange(2, 12))
     return session
-
-
-def _written(turn: Turn, model: str, start: datetime, dice: random.Random, sent: int) -> list[Message]:
-    """A turn's messages with times and costs; ``sent`` is how many tokens the conversation had before."""
-    moment = start
-    said: list[Message] = [_at(moment, {"role": "user", "content": turn.prompt})]
-    sent += len(turn.prompt) // 4 + 8
-    for number, step in enumerate(turn.steps):
-        moment += timedelta(seconds=dice.randrange(1, 5))
-        call_id = f"call_{dice.randrange(16**8):08x}"
-        function = {"name": step.tool, "arguments": step.arguments}
-        call = {"id": call_id, "type": "function", "function": function}
-        asked = {"role": "assistant", "content": None, "tool_calls": [call], "finish_reason": "tool_calls"}
-        said.append(_at(moment, {**asked, **_cost(model, sent + 40 * number, step.arguments, dice)}))
-        result = {"role": "tool", "tool_call_id": call_id, "name": step.tool, "content": step.result}
-        marks = {"is_error": step.failed, "effect": step.effect, "duration_ms": dice.randrange(20, 1800)}
-        moment += timedelta(seconds=1)
-        said.append(_at(moment, {**result, **marks}))
-    moment += timedelta(seconds=dice.randrange(2, 9))
-    ending = {"finish_reason": turn.finish} if turn.finish else {"interrupted": True}
-    answer = {"role": "assistant", "content": turn.answer, **ending}
-    said.append(_at(moment, {**answer, **_cost(model, sent + 40 * len(turn.steps), turn.answer, dice)}))
-    return said
-
-
-def _cost(model: str, sent: int, written: str, dice: random.Random) -> dict[str, Any]:
-    found: dict[str, Any] = {"model": model, "duration_ms": dice.randrange(700, 6000)}
-    found["first_token_ms"] = found["duration_ms"] // dice.randrange(3, 9)
-    output = len(written) // 3 + dice.randrange(4, 30)
-    if model.endswith("local") and dice.random() < 0.5:
-        return found  # many local servers report nothing: unknown, not 0
-    usage: dict[str, Any] = {"prompt_tokens": sent, "completion_tokens": output, "total_tokens": sent + output}
-    if model.endswith("large"):
-        usage["prompt_tokens_details"] = {"cached_tokens": sent // 2}
-    return {**found, "usage": usage}
-
-
-def _at(moment: datetime, message: Message) -> Message:
-    return messages.stamped({**message, "timestamp": times.iso(moment)})
 
 
 # --- damaged on purpose ------------------------------------------------------------------------------------------
@@ -191,11 +167,11 @@ def _damaged(manager: SessionManager, now: datetime) -> Session:
     session = _new(manager, "crashed-backup", start, "The backup that crashed", ["work", "recovery"])
     call = {"id": "call_1", "type": "function", "function": {"name": "backup", "arguments": '{"target": "nas"}'}}
     dice = random.Random(3)
-    opening = _written(Turn("Is the backup running?", "Yes, since 03:00. It copies to the NAS."), LARGE, start, dice, 0)
+    opening = written(Turn("Is the backup running?", "Yes, since 03:00. It copies to the NAS."), LARGE, start, dice, 0)
     later = start + timedelta(hours=2)
-    asked = _at(later, {"role": "user", "content": "Start it again, it hangs."})
+    asked = at(later, {"role": "user", "content": "Start it again, it hangs."})
     called: Message = {"role": "assistant", "content": None, "tool_calls": [call], "finish_reason": "tool_calls"}
-    whole = [*opening, asked, _at(later, {**called, "model": LARGE})]
+    whole = [*opening, asked, at(later, {**called, "model": LARGE})]
     lines = [encoding.encode(message).decode() for message in whole]
     lines.insert(2, lines[1][:60])  # the power went in the middle of a write, and somebody wrote on
     torn = '{"role":"tool","tool_call_id":"call_1","content":"copied 41 of 9'

@@ -225,6 +225,12 @@ class Trial:
         """Every repeat, the variants in turn: what the server does meanwhile is shared by all."""
         return [(variant, repeat) for repeat in range(1, self.repeats + 1) for variant in self.variants]
 
+    @property
+    def is_left(self) -> bool:
+        """True while the session it starts in, or one of its repeats, is there."""
+        there = self.store.ids()
+        return self.session_id in there or not there.isdisjoint(self.results)
+
     def open_repeats(self) -> list[tuple[Variant, int]]:
         """Those that have no result yet, or failed."""
         done = {session for session, result in self.results.items() if result.state == "done"}

@@ -42,10 +42,10 @@ def test_load_the_demo_clicked_twice_loads_once_and_removes_nothing(serve):
         page.wait_for_timeout(250)
     app.settle(page)
 
-    expect(page.get_by_text("31 sessions are there to look at.")).to_be_visible()
-    expect(page.get_by_role("link", name="All 31 sessions")).to_be_visible()
+    expect(page.get_by_text("32 sessions and a finished trial are there to look at.")).to_be_visible()
+    expect(page.get_by_role("link", name="All 32 sessions")).to_be_visible()
     manager = SessionManager(app.folder)
-    assert (len(manager.list()), manager.trash()) == (31, [])
+    assert (len(manager.list()), manager.trash()) == (72, [])
 
 
 def test_the_demo_is_removed_at_the_foot_of_the_page_and_an_undo_brings_it_back(serve):
@@ -55,12 +55,12 @@ def test_the_demo_is_removed_at_the_foot_of_the_page_and_an_undo_brings_it_back(
     page = app.open("/")
 
     page.get_by_role("button", name="Remove the demo").click()
-    expect(page.get_by_text("31 sessions moved to the trash.")).to_be_visible()
+    expect(page.get_by_text("72 sessions moved to the trash.")).to_be_visible()
     assert manager.list() == []
     page.get_by_role("button", name="Undo").click()
 
-    expect(page.get_by_text("31 sessions restored.")).to_be_visible()
-    assert len(manager.list()) == 31
+    expect(page.get_by_text("72 sessions restored.")).to_be_visible()
+    assert len(manager.list()) == 72
 
 
 def test_the_demo_loaded_from_an_empty_compare_is_compared_there(serve):
@@ -72,5 +72,5 @@ def test_the_demo_loaded_from_an_empty_compare_is_compared_there(serve):
     expect(page.locator(".st-key-compare_grid .head .title")).to_have_text(
         ["The Cave of Echoes", "The Cave of Echoes, asking first"]
     )
-    expect(page.get_by_text("31 sessions are there to look at.")).to_be_visible()
+    expect(page.get_by_text("32 sessions and a finished trial are there to look at.")).to_be_visible()
     assert page.url.split("?")[0].endswith("/compare")

@@ -76,5 +76,5 @@ def test_from_an_empty_folder_to_a_comparison_and_its_numbers(serve):
     # The demo goes, what was made here stays.
     page.get_by_role("link", name="Home", exact=True).first.click()
     page.get_by_role("button", name="Remove the demo").click()
-    expect(page.get_by_text("31 sessions moved to the trash.")).to_be_visible()
+    expect(page.get_by_text("72 sessions moved to the trash.")).to_be_visible()
     assert len(list(app.folder.glob("*.jsonl"))) == 2
