@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions_lib import SessionManager, demo
+from sessions_lib import SessionManager, demo, prices
 from sessions_lib.agent import demo_world
 from sessions_lib.messages import for_request
 from sessions_lib.store.records import SessionInfo
@@ -123,9 +123,9 @@ def test_the_trial_is_finished_and_says_one_thing_of_each_kind(loaded: SessionMa
     for row in rows:
         for result in row.results:
             session = loaded.open(result.session)
-            run = trial.run_of(session.messages[session.inherited :])
-            assert trial.look(result.session, run) == result.verdicts
-            assert (run.tokens, run.seconds) == (result.tokens, result.seconds)
+            money = prices.of(session.messages, session.meta, session.inherited)
+            own = session.messages[session.inherited :]
+            assert trial.result_of(row.variant, result.repeat, own, money) == result
             assert (session.meta["forked_from"]["session"], session.inherited) == ("orders-as-json", 2)
 
 

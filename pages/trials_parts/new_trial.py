@@ -44,6 +44,11 @@ def goes_to() -> dict[str, Any] | None:
     return goes
 
 
+def go_to(name: str) -> None:
+    """Have the page show the trial ``name`` when it is drawn next."""
+    st.session_state[_GO] = links.to_trial(name)
+
+
 def draw(session_id: str) -> None:
     """The form for a trial that starts in ``session_id``."""
     session = folder.current(session_id)
@@ -224,4 +229,4 @@ def _start(asked: _Asked, parallel: int, tools: list[Any] | None, effects: str, 
     except SessionError as error:
         acting.tell("Nothing was asked.", faults=[str(error)])
         return
-    st.session_state[_GO] = links.to_trial(trial.name)
+    go_to(trial.name)

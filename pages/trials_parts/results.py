@@ -12,10 +12,12 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from pages.shared import folder, links
+from pages.shared import acting, folder, links
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
-from sessions_lib import text
+from pages.trials_parts import new_trial
+from sessions_lib import names, text
+from sessions_lib.errors import SessionError
 from sessions_lib.export import trial as exporting
 from sessions_lib.text import visible
 from sessions_lib.trials import checks as checking
@@ -42,6 +44,7 @@ def head(trial: Trial) -> None:
                 "Export", lambda: exporting.html(trial).encode(), f"{trial.name}.html", "text/html",
                 icon=":material/download:", key="trial-export", on_click="ignore",
             )  # fmt: skip
+        _copy(trial)
     for prompt in trial.prompts:
         with st.container(border=True, key=f"trial-prompt-{trial.prompts.index(prompt)}"):
             st.text(visible(prompt))
@@ -49,6 +52,26 @@ def head(trial: Trial) -> None:
     st.caption(
         f"An answer passes if: {safe_label(' · '.join(named), 300)}" if named else "No check: every answer passes."
     )
+
+
+def _copy(trial: Trial) -> None:
+    """The same trial once more under another name: to run it again, or to have it from where it stood."""
+    taken = {name.lower() for name in folder.store().trials()}
+    with st.popover("Copy", icon=":material/content_copy:", key="trial-copy"):
+        name = st.text_input(
+            "Name of the copy", names.unique_id(trial.name, taken), key=f"trial-copy-name-{trial.name}"
+        )
+        st.caption("The same start, prompts, variants and checks. Nothing is asked before you say so.")
+        st.button("Make the copy", type="primary", key="trial-copy-go", on_click=_make_copy, args=(trial, name.strip()))
+
+
+def _make_copy(trial: Trial, name: str) -> None:
+    try:
+        trial.copy(name).save()
+    except SessionError as error:
+        acting.tell("Nothing was copied.", faults=[str(error)])
+        return
+    new_trial.go_to(name)
 
 
 def sentences(trial: Trial) -> None:
@@ -121,7 +144,7 @@ def _cells(row: Row, named: Sequence[str], k: int) -> dict[str, str]:
     cells |= {
         "Tokens": _spread(row.tokens, "{:,.0f}".format),
         "Seconds": _spread(row.seconds, "{:,.1f}".format),
-        "Cost": _spread(row.dollars, text.money),
+        "Cost": _spread(row.dollars, text.money) if row.dollars.median is not None else row.without_dollars,
     }
     if row.failed:
         cells["Failed"] = str(row.failed)

@@ -183,6 +183,23 @@ def _of_case(manager: SessionManager, path: Path, case: Any, repeats: int | None
     return made
 
 
+@trial.command("copy")
+@click.argument("name", metavar="TRIAL")
+@click.argument("new_name", metavar="NEW")
+@options.folder
+def copy(name: str, new_name: str, folder: str | None) -> None:
+    """Make the same trial under another name, with no answer yet: to run it again.
+
+    Example: forkbook trial copy short short-next-day
+    """
+    from sessions_lib.trials.trial import Trial
+
+    made = Trial.load(options.manager(folder).store, name).copy(new_name)
+    made.save()
+    printing.data(made.name)
+    printing.talk(f"{printing.count(made.requests(), 'request')} at least. Run it: forkbook trial run {made.name}")
+
+
 @trial.command("show")
 @click.argument("name", metavar="TRIAL")
 @click.option("--promptfoo", is_flag=True, help="Print it as promptfoo's YAML.")

@@ -15,14 +15,14 @@ from typing import Any
 
 import msgspec
 
-from sessions_lib import names, times
+from sessions_lib import names, prices, times
 from sessions_lib.demo.samples import Turn
 from sessions_lib.demo.written import written
 from sessions_lib.messages import encoding
 from sessions_lib.store.records import NewSession
 from sessions_lib.store.session import Session
 from sessions_lib.store.store import SessionStore
-from sessions_lib.trials import Result, Trial, Variant, checks
+from sessions_lib.trials import Trial, Variant, checks
 from sessions_lib.trials.trial import TAG
 
 NAME = "orders-as-json"
@@ -70,15 +70,7 @@ def make(session: Session, now: datetime, mark: Mapping[str, Any]) -> None:
             **mark,
         }
         made.append(NewSession(session_id, meta, encoding.encode_lines([*session.messages, *said])))
-        run = trial.run_of(said)
-        trial.results[session_id] = Result(
-            variant.name,
-            repeat,
-            session_id,
-            verdicts=trial.look(session_id, run),
-            tokens=run.tokens,
-            seconds=run.seconds,
-        )
+        trial.results[session_id] = trial.result_of(variant, repeat, said, prices.of(said, meta))
     store.create_many(made)
     trial.save()
 

@@ -72,7 +72,7 @@ def _row(row: Row, shown: Any) -> dict[str, Any]:
         "interval": "no answer yet" if low is None else f"{low:.0%} to {high:.0%}",
         "tokens": _middle(row.tokens, "{:,.0f}"),
         "seconds": _middle(row.seconds, "{:,.1f}"),
-        "cost": _middle(row.dollars, "${:,.4f}"),
+        "cost": _middle(row.dollars, "${:,.4f}") if row.dollars.median is not None else row.without_dollars,
     }
 
 

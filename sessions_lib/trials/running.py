@@ -252,11 +252,7 @@ class TrialRun:
         said = session.messages[begin:]
         if error is not None:
             return Result(variant.name, repeat, session.id, state="failed", error=error)
-        money = prices.of(session.messages, session.meta, begin)
-        run = self.trial.run_of(said, None if money.unpriced else money.cost)  # of a part is not of the whole
-        verdicts = self.trial.look(session.id, run)
-        spent = {"tokens": run.tokens, "seconds": run.seconds, "dollars": run.dollars, "failures": run.failures}
-        return Result(variant.name, repeat, session.id, verdicts=verdicts, **spent)  # type: ignore[arg-type] # its names
+        return self.trial.result_of(variant, repeat, said, prices.of(session.messages, session.meta, begin))
 
     def _keep(self, result: Result) -> None:
         with self._mutex:

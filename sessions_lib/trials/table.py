@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from sessions_lib import text
 from sessions_lib.trials import checks as checking
 from sessions_lib.trials import intervals
 from sessions_lib.trials.intervals import Difference, Rate
@@ -42,6 +43,12 @@ class Row:
     dollars: Spread
     failed: int
     unknown: int
+
+    @property
+    def without_dollars(self) -> str:
+        """Why no dollars are known: ``unpriced``, ``unmetered`` (a local server, the demo), else ``unknown``."""
+        done = [result for result in self.results if result.state == "done"]
+        return text.spent(None, sum(one.unpriced for one in done), sum(one.unmetered for one in done))
 
 
 PASS_K = 3

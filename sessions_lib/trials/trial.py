@@ -11,76 +11,38 @@ Does not run: ``running`` does. Does not draw.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import names, times
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content
 from sessions_lib.messages.content import Message
+from sessions_lib.prices import Spent
 from sessions_lib.redaction import ids
 from sessions_lib.store import forks
 from sessions_lib.store.session import Session
 from sessions_lib.store.store import SessionStore
 from sessions_lib.trials import checks as checking
 from sessions_lib.trials.checks import Check, Run, Verdict
+from sessions_lib.trials.variant import Variant as Variant
+from sessions_lib.trials.variant import slug, with_noise
 
 if TYPE_CHECKING:
     from sessions_lib.trials.running import Progress
 
 VERSION = 1
 TAG = "trial:"  # of the sessions of a trial, with its name: kept out of ordinary lists
-NOISE = "again"
 MOST = 10_000  # repeats in all
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """What differs between the answers: what is ``None`` stays as in the session.
-
-    ``session`` and ``at`` begin in another branch; ``tools`` are the names of those that are on (``()``: none);
-    ``change`` is (message, content): something else was said there, and the run goes on from it.
-    """
-
-    name: str
-    session: str | None = None
-    at: int | None = None
-    model: str | None = None
-    base_url: str | None = None
-    system: str | None = None
-    temperature: float | None = None
-    tools: tuple[str, ...] | None = None
-    change: tuple[int, str] | None = None
-    is_noise: bool = False
-    api_key: str | None = field(default=None, repr=False)  # never stored
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it sets in the metadata of its sessions."""
-        given = {name: getattr(self, name) for name in ("model", "base_url", "system", "temperature")}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def stored(self) -> dict[str, Any]:
-        """As it stands in the trial's file."""
-        return {key: value for key, value in asdict(self).items() if value not in (None, False) and key != "api_key"}
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Variant:
-        """A variant as it was stored; ``SessionError`` if it is none."""
-        known = {one.name for one in fields(cls)} - {"api_key"}
-        if not isinstance(values.get("name"), str) or not values["name"].strip() or set(values) - known:
-            raise SessionError(f"A variant has a name, and of {', '.join(sorted(known))} what it changes.")
-        given = dict(values)
-        for key in ("tools", "change"):
-            given[key] = tuple(given[key]) if given.get(key) is not None else None
-        return cls(**given)
-
-
-@dataclass(frozen=True, slots=True)
 class Result:
-    """One repeat: ``state`` is ``done``, or ``failed`` with its ``error``; ``verdicts`` as the checks stand."""
+    """One repeat: ``state`` is ``done``, or ``failed`` with its ``error``; ``verdicts`` as the checks stand.
+
+    ``dollars`` are ``None`` where a part has no price; ``unpriced`` and ``unmetered`` are the tokens that have none.
+    """
 
     variant: str
     repeat: int
@@ -92,6 +54,8 @@ class Result:
     dollars: float | None = None
     failures: int = 0
     error: str | None = None
+    unpriced: int = 0
+    unmetered: int = 0
 
     @property
     def passed(self) -> bool | None:
@@ -129,7 +93,7 @@ class Trial:
         self.prompts = [prompt for prompt in prompts if prompt.strip()]
         self.functions: dict[str, Callable[[Run], Any]] = {}
         self.checks = [self._check(check) for check in checks]
-        self.variants = _with_noise(variants or [Variant("as it is")])
+        self.variants = with_noise(variants or [Variant("as it is")])
         self.repeats = _repeats(repeats, len(self.variants))
         self.created = times.now()
         self.results: dict[str, Result] = {}
@@ -219,7 +183,7 @@ class Trial:
 
     def session_of(self, variant: Variant, repeat: int) -> str:
         """The id of the session of one repeat (from 1)."""
-        return f"{self.name[:80]}.{_slug(variant.name)[:30]}.{repeat}"
+        return f"{self.name[:80]}.{slug(variant.name)[:30]}.{repeat}"
 
     def planned(self) -> list[tuple[Variant, int]]:
         """Every repeat, the variants in turn: what the server does meanwhile is shared by all."""
@@ -253,9 +217,22 @@ class Trial:
         forks.point(parent.id, parent.title, said, at)
         return forks.Change(at, [], "")
 
-    def run_of(self, messages: Sequence[Message], dollars: float | None = None) -> Run:
-        """What the checks look at: ``messages`` are those that a repeat added."""
-        return checking.run_of(messages, dollars)
+    def result_of(self, variant: Variant, repeat: int, said: Sequence[Message], money: Spent) -> Result:
+        """What came of a repeat that added the messages ``said``, for so much ``money``."""
+        session_id = self.session_of(variant, repeat)
+        run = checking.run_of(said, None if money.unpriced else money.cost)  # of a part is not of the whole
+        return Result(
+            variant.name,
+            repeat,
+            session_id,
+            verdicts=self.look(session_id, run),
+            tokens=run.tokens,
+            seconds=run.seconds,
+            dollars=run.dollars,
+            failures=run.failures,
+            unpriced=money.unpriced,
+            unmetered=money.unmetered,
+        )
 
     def look(self, session_id: str, run: Run) -> tuple[Verdict, ...]:
         """What each check says of a repeat."""
@@ -312,17 +289,6 @@ class Trial:
         return stats.trial(self.results.values(), [checking.name_of(check) for check in self.checks])
 
 
-def _with_noise(variants: Sequence[Variant]) -> list[Variant]:
-    """``variants``, the first once more behind it: what differs between these two is noise."""
-    first, *others = (replace(variant, is_noise=False) for variant in variants)
-    again = replace(first, name=f"{first.name} {NOISE}", is_noise=True)
-    made = [first, again, *others]
-    slugs = [_slug(variant.name)[:30] for variant in made]
-    if repeated := next((one.name for one in made if slugs.count(_slug(one.name)[:30]) > 1), None):
-        raise SessionError(f"Two variants would be called {repeated!r}. Name them apart in the first 30 letters.")
-    return made
-
-
 def changed(session: Session) -> int:
     """How many of the session's own messages stood there before anything was asked: what a variant changed."""
     own = session.messages[session.inherited :]
@@ -335,10 +301,6 @@ def _repeats(repeats: int, variants: int) -> int:
     if not 1 <= repeats * variants <= MOST:
         raise SessionError(f"A trial has 1 to {MOST:,} answers; {repeats} repeats of {variants} variants are not.")
     return repeats
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "variant"
 
 
 def _free_name(store: SessionStore, session: Session) -> str:

@@ -18,7 +18,7 @@ def test_from_an_empty_folder_to_a_comparison_and_its_numbers(serve):
     # The first screen, and the demo.
     expect(page.get_by_text("Nothing here yet")).to_be_visible()
     page.get_by_role("button", name="Load the demo").click()
-    expect(page.get_by_text("sessions are there to look at")).to_be_visible()
+    expect(page.get_by_text("are there to look at")).to_be_visible()
     expect(page.get_by_role("link", name="The Cave of Echoes, asking first")).to_be_visible()
 
     # A session of one's own: asked, answered by the demo model, with a tool step that opens.

@@ -41,6 +41,18 @@ def test_a_trial_is_set_up_run_shown_and_listed(terminal: Terminal, server) -> N
     assert rows[0]["cost_usd"] is None
 
 
+def test_a_copy_asks_everything_again_under_its_own_name(terminal: Terminal, server) -> None:
+    terminal.session("a", LIGHTHOUSES, GULL)
+    name = terminal.ok("trial", "new", "a", "-p", "Sure?", "-c", "yes", "-n", "2").strip()
+    terminal.ok("trial", "run", name, **model(server))
+
+    assert terminal.ok("trial", "copy", name, "second") == "second\n"
+    assert "There is a trial 'second' already." in terminal.told("trial", "copy", name, "second")
+    assert "2 of 2" in terminal.ok("trial", "run", "second", **model(server))
+    assert len(server.requests) == 8
+    assert len(terminal.ok("trial", "list").splitlines()) == 3
+
+
 def test_a_build_fails_below_a_rate(terminal: Terminal, server) -> None:
     terminal.session("a", LIGHTHOUSES, GULL)
     name = terminal.ok("trial", "new", "a", "-p", "Sure?", "-c", "yes", "-n", "2").strip()
