@@ -24,17 +24,11 @@ from sessions_lib.text import visible
 
 _OPEN = "import_open"
 _RUN = "import_run"
-_TOOLS = {".claude": "Claude Code", ".codex": "Codex", ".pi": "Pi"}
 _KNOWN = (
     "Claude Code, Codex, Pi, ChatGPT exports, OpenAI, AI SDK, Anthropic and Gemini chats and Forkbook's own exports"
 )
 _SHOWN = 500
 _SHORT_S = 2.0  # an import of so many seconds is waited for
-
-
-def tool_of(place: Path) -> str:
-    """The name of the tool that keeps its sessions in ``place``."""
-    return next((_TOOLS[part] for part in place.parts if part in _TOOLS), place.name)
 
 
 def button(label: str = "Import") -> None:
@@ -45,7 +39,7 @@ def button(label: str = "Import") -> None:
 def offer() -> None:
     """A button to import what other tools keep on this machine, if they keep anything; it asks before it reads."""
     if places := importers.places():
-        tools = " / ".join(tool_of(place) for place in places)
+        tools = " / ".join(importers.tool_at(place) for place in places)
         button(f"Import my {tools} sessions")
 
 
@@ -92,7 +86,9 @@ def _dialog() -> None:
 def _places() -> list[Path]:
     chosen = []
     for place in importers.places():
-        if st.checkbox(f"{tool_of(place)}: {safe_label(str(place))}", key=f"import_place_{tool_of(place)}"):
+        if st.checkbox(
+            f"{importers.tool_at(place)}: {safe_label(str(place))}", key=f"import_place_{importers.tool_at(place)}"
+        ):
             chosen.append(place)
     return chosen
 

@@ -7,14 +7,14 @@
 * ``read(path, format=None)`` gives a file's conversations (``Imported``) and an ``ImportReport``; nothing is written.
 * ``import_paths(manager, paths, format=None, dry_run=False)`` imports files, folders and zips: one ``Progress`` a file.
   Stop iterating and nothing more is imported; import again and it goes on where it stopped, killed or stopped.
-* ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist.
+* ``places()`` are the folders where the tools of this machine keep sessions, as far as they exist; ``tool_at`` says
+  whose one is.
 * A file without a word of text in it is refused, and nothing of it stored.
 * ``FORMATS`` are the formats, ``format_name`` reads what a person typed for one, ``total_of`` adds reports up, and
   ``refusals`` says what could not be imported.
 
-One file a format: ``claude``, ``codex``, ``pi``, ``astorlm``, ``chatgpt`` and ``chat`` (which reads our own exports
-too). ``recognise`` names what cannot be imported yet, and what it would need. ``writing`` says when a
-conversation is new, grown or unchanged.
+One file a format, with its name, places and what it looks like (``reader``); ``readers`` lists them. ``refused`` names
+what cannot be imported yet, and what it would need. ``writing`` says when a conversation is new, grown or unchanged.
 
 Tokens mean one thing in all of them (see ``usage``): ``usage`` holds OpenAI's numbers, ``usage_reported`` what the tool
 wrote. What a message cannot express is kept under its ``source``; what is no conversation is counted by kind.
@@ -25,24 +25,20 @@ Does not write into any source.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from sessions_lib.errors import ImportRefused, SessionError, SessionLocked, StorageError
-from sessions_lib.importers import astorlm, pi
+from sessions_lib.importers import readers
 from sessions_lib.importers.adding.store import Store
 from sessions_lib.importers.adding.writing import Outcome, put
-from sessions_lib.importers.chat import reader as chat
-from sessions_lib.importers.chat.wrapping import DIALECTS
-from sessions_lib.importers.chatgpt import reader as chatgpt
-from sessions_lib.importers.claude import reader as claude
-from sessions_lib.importers.codex import reader as codex
 from sessions_lib.importers.finding import Refused, find
 from sessions_lib.importers.imported import Imported, ImportReport
 from sessions_lib.importers.progress import ImportResult, Progress, Refusal, refusals
-from sessions_lib.importers.recognise import ALIASES, TOOLS, kind_of
-from sessions_lib.importers.source import Records, Source, load
+from sessions_lib.importers.reader import Reader
+from sessions_lib.importers.readers import READERS, label_of, reader_of
+from sessions_lib.importers.source import Source, load
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 from sessions_lib.store.manager import SessionManager
@@ -61,21 +57,13 @@ __all__ = [
     "places",
     "read",
     "refusals",
+    "tool_at",
     "total_of",
 ]
 
-FORMATS: dict[str, str] = dict(TOOLS)
-_READERS: dict[str, Callable[[Source, Records, ImportReport], list[Imported]]] = {
-    "claude-code": claude.read,
-    "codex": codex.read,
-    "pi": pi.read,
-    "astorlm": astorlm.read,
-    "chatgpt": chatgpt.read,
-    **dict.fromkeys(("forkbook", "openai-chat", "openai-finetune", *DIALECTS), chat.read),
-}
+FORMATS: dict[str, str] = {name: reader.label for name, reader in READERS.items()}
+_ALIASES = {alias: reader.name for reader in READERS.values() for alias in reader.aliases}
 _MEDIA = ("image", "audio", "video", "file", "document")  # in the kind of a part that says something without a word
-# Formats that are one kind of lines with different names: forcing one of them on another is no mistake.
-_CHAT = frozenset({"forkbook", "openai-chat", "openai-finetune", "astorlm", *DIALECTS})
 # What a source that is not what it looked like can raise inside a reader; each is told as a refusal of that file.
 _WAIT_S = 2.0
 _MISREAD = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError, OSError, zlib.error)
@@ -84,17 +72,20 @@ _MISREAD = (TypeError, ValueError, KeyError, AttributeError, IndexError, Recursi
 def format_name(text: str) -> str:
     """The format that ``text`` means, short names too (``claude``); ``SessionError`` lists them all."""
     name = text.strip().lower()
-    name = ALIASES.get(name, name)
+    name = _ALIASES.get(name, name)
     if name not in FORMATS:
         raise SessionError(f"{text[:40]!r} is not a format. Choose one of: {', '.join(FORMATS)}.")
     return name
 
 
 def places() -> list[Path]:
-    """The folders where Claude Code, Codex and Pi keep sessions on this machine, as far as they exist."""
-    home = Path.home()
-    known = (home / ".claude/projects", home / ".codex/sessions", home / ".pi/agent/sessions")
-    return [folder for folder in known if folder.is_dir()]
+    """The files and folders where the tools of this machine keep sessions, as far as they exist."""
+    return list(readers.places())
+
+
+def tool_at(place: Path) -> str:
+    """Whose place that is."""
+    return readers.places().get(place, place.name)
 
 
 def read(path: str | Path, format: str | None = None) -> tuple[list[Imported], ImportReport]:
@@ -121,36 +112,38 @@ def _read(source: Source, forced: str | None) -> tuple[list[Imported], ImportRep
     with encoding.without_gc():
         try:
             records = load(source)
-            kind = kind_of(source, records)
-            format = _format(source, kind.format, forced, kind.found)
-            report = ImportReport(format=format, name=source.name)
+            looked_like = reader_of(records)
+            reader = _chosen(source, looked_like, forced)
+            report = ImportReport(format=reader.name, name=source.name)
             if records.damaged:
                 report.damaged[str(source.label)] = list(records.damaged)
             if records.odd:
                 report.skipped["line that is no object"] += len(records.odd)
-            found = _READERS[format](source, records, report)
+            found = reader.read(source, records, report) if reader.read else []
         except _MISREAD as error:
             why = f"{type(error).__name__}: {error}"[:200]
             raise ImportRefused(source.label, f"it could not be understood ({why})") from error
     if not found:
         listed = ", ".join(f"{name}: {count:,}" for name, count in report.skipped.most_common(5))
-        what = f"{kind.found}, but holds no conversation" if kind.format else kind.found
+        what = f"{looked_like.found}, but holds no conversation"
         raise ImportRefused(source.label, f"{what} ({listed})" if listed else what)
     report.sessions = len(found)
     report.messages = sum(len(one.messages) for one in found)
     return found, report
 
 
-def _format(source: Source, recognised: str, forced: str | None, found: str) -> str:
+def _chosen(source: Source, found: Reader, forced: str | None) -> Reader:
+    """The reader that a person named, or what the file looks like."""
     if forced is None:
-        if not recognised:
-            raise ImportRefused(source.label, found)
-        return recognised
-    if recognised and recognised != forced and not {recognised, forced} <= _CHAT:
-        raise ImportRefused(source.label, f"{found}, not like {TOOLS[forced]}")
-    if not recognised:
-        raise ImportRefused(source.label, f"not {TOOLS[forced]}: {found}")
-    return forced
+        if found.read is None:
+            raise ImportRefused(source.label, found.found)
+        return found
+    named = READERS[forced]
+    if found.read is None:
+        raise ImportRefused(source.label, f"not {named.label}: {found.found}")
+    if found.name != forced and not (found.family and found.family == named.family):
+        raise ImportRefused(source.label, f"{found.found}, not like {named.label}")
+    return named
 
 
 def import_paths(
@@ -216,7 +209,7 @@ def _import_one(store: Store, source: Source, forced: str | None, *, again: bool
         return ImportResult(ImportReport(), is_unchanged=True, left_deleted=store.deleted_of(source))
     found, report = _read(source, forced)
     if not any(_says(message) for one in found for message in one.messages):
-        raise ImportRefused(source.label, f"looks like {TOOLS[report.format]}, but holds not a word of text")
+        raise ImportRefused(source.label, f"looks like {label_of(report.format)}, but holds not a word of text")
     outcomes = put(store, found, source, report.format, again=again)
     return ImportResult(report, outcomes, left_deleted=sum(outcome.change == "deleted" for outcome in outcomes))
 

@@ -13,7 +13,9 @@ from typing import Any
 
 from sessions_lib import messages, times
 from sessions_lib.importers.chat import anthropic
+from sessions_lib.importers.chat.reader import FAMILY, are_lines
 from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso
+from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.unique_ids import unique
 from sessions_lib.messages.content import Message
@@ -55,3 +57,17 @@ def read(source: Source, records: Records, report: ImportReport) -> list[Importe
             keeps_as_is=True,
         )
     ]
+
+
+def looks_like(records: Records) -> bool:
+    """True for lines of messages with content blocks in Anthropic's way, or metadata beside with ``createdAt``."""
+    if not are_lines(records) or not records.source:
+        return False
+    blocks = [part for m in records.items if isinstance(m.get("content"), list) for part in m["content"]]
+    if any(isinstance(part, dict) and part.get("type") in ("tool_use", "tool_result", "thinking") for part in blocks):
+        return True
+    meta = records.source.metadata()
+    return "createdAt" in meta and "version" not in meta
+
+
+READER = Reader("astorlm", "astorlm", looks_like, read, family=FAMILY)

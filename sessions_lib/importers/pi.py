@@ -25,6 +25,7 @@ from typing import Any
 from sessions_lib import times
 from sessions_lib.importers.branches import Branch, branches, without_cycles
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso, set_usage, word
+from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
@@ -293,3 +294,23 @@ def _part(part: Any) -> Any:
     if isinstance(part, dict):
         return part
     return {"type": "text", "text": content.as_text(part)}
+
+
+# ---------------------------------------------------------------- recognition
+
+
+def looks_like(records: Records) -> bool:
+    """True for a header of Pi's among the first lines, or messages in its wrapping."""
+    if records.is_list:
+        return False
+    if any(
+        record.get("type") == "session" and "id" in record and "messages" not in record for record in records.items[:5]
+    ):
+        return True
+    return any(
+        record.get("type") == "message" and isinstance(record.get("message"), dict) and "uuid" not in record
+        for record in records.items
+    )
+
+
+READER = Reader("pi", "Pi", looks_like, read, places=(".pi/agent/sessions",))

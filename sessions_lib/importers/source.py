@@ -13,6 +13,7 @@ import io
 import json
 import os
 import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,6 +31,7 @@ _MAX_LINE = 256_000_000  # bytes; a longer line is told, and not read
 _MAX_DOCUMENT = 1_000_000_000  # bytes of a file that is one JSON value, which is read at once
 _MAX_METADATA = 16_000_000
 _MARK = b"\xef\xbb\xbf"
+_LOOKED_AT = 400  # objects; a file's kind shows long before
 SQLITE = b"SQLite format 3\x00"
 
 
@@ -101,19 +103,55 @@ class Records:
     """What a file holds: ``document`` (one JSON value) or ``lines`` (number, record); ``head`` is its first bytes.
 
     ``damaged`` are the lines that could not be read, ``odd`` the numbers of lines that are JSON but no object.
+    ``source`` is the file. Of a database only ``head`` is read here.
     """
 
     head: bytes = b""
+    source: Source | None = None
     document: Any = None
     is_document: bool = False
     lines: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     damaged: list[tuple[int, str]] = field(default_factory=list)
     odd: list[int] = field(default_factory=list)
+    _items: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
     def first(self) -> dict[str, Any]:
         """The first record, ``{}`` if there is none."""
         return self.lines[0][1] if self.lines else {}
+
+    @property
+    def is_database(self) -> bool:
+        """True for a database of SQLite."""
+        return self.head.startswith(SQLITE)
+
+    @property
+    def is_list(self) -> bool:
+        """True if the file is one JSON list."""
+        return self.is_document and isinstance(self.document, list)
+
+    @property
+    def is_lines(self) -> bool:
+        """True for several objects behind each other."""
+        return not self.is_document and not self.whole
+
+    @property
+    def whole(self) -> Mapping[str, Any]:
+        """The one object that the file is; ``{}`` if it is anything else."""
+        if self.is_document:
+            return self.document if isinstance(self.document, Mapping) else {}
+        return self.first if len(self.lines) == 1 and not self.damaged and not self.odd else {}
+
+    @property
+    def items(self) -> Sequence[Mapping[str, Any]]:
+        """The objects by which a file is recognised: of its list, its lines, or the one that it is."""
+        if not self._items:
+            if self.is_document:
+                listed = self.document if isinstance(self.document, list) else [self.document]
+                self._items = [item for item in listed[:_LOOKED_AT] if isinstance(item, Mapping)]
+            else:
+                self._items = [record for _, record in self.lines[:_LOOKED_AT]]
+        return self._items
 
 
 def load(source: Source) -> Records:
@@ -121,7 +159,7 @@ def load(source: Source) -> Records:
     with source.open() as file:
         head = file.read(4096)
         file.seek(0)
-        records = Records(head=head)
+        records = Records(head, source)
         start = head.removeprefix(_MARK).lstrip()
         if head.startswith(SQLITE) or not start:
             return records

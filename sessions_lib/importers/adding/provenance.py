@@ -15,7 +15,7 @@ from typing import Any
 from sessions_lib import messages, names, times
 from sessions_lib.errors import SessionError
 from sessions_lib.importers.imported import Imported
-from sessions_lib.importers.recognise import TOOLS
+from sessions_lib.importers.readers import label_of
 from sessions_lib.importers.source import Source
 from sessions_lib.messages.content import Message
 from sessions_lib.redaction import ids
@@ -47,7 +47,7 @@ def file_now(source: Source) -> tuple[Any, ...] | None:
 def origin_of(imported: Imported, source: Source, format: str) -> dict[str, Any]:
     """``imported_from`` for the session made of ``imported``."""
     origin: dict[str, Any] = {
-        "tool": TOOLS.get(format, format),
+        "tool": label_of(format),
         "format": format,
         "path": str(source.label.absolute()),
         "key": imported.key,

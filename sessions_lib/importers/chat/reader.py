@@ -14,7 +14,7 @@ a time it did not have. Ids that are only numbers within a conversation are made
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sessions_lib import messages, times
@@ -24,10 +24,12 @@ from sessions_lib.importers.chat.wrapping import (
     SYSTEM,
     by_chat,
     dialect_of,
+    is_message,
     messages_in,
     system_in,
 )
 from sessions_lib.importers.imported import Imported, ImportReport
+from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.unique_ids import unique
 from sessions_lib.messages.content import Message
@@ -131,3 +133,60 @@ def _one(said: list[Message], meta: Mapping[str, Any], own: Any, *, is_ours: boo
         keeps_as_is=True,
         formerly=f"{named}{formerly}" if formerly != first else "",
     )
+
+
+# ---------------------------------------------------------------- recognition
+
+FAMILY = "chat"
+
+
+def _conversations(records: Records) -> Sequence[Sequence[Any]]:
+    """The lists of messages in a file; its own objects are one where they hold none."""
+    found = [listed for item in records.items if (listed := messages_in(item)) is not None]
+    return found or [list(records.items)]
+
+
+def are_lines(records: Records) -> bool:
+    """True for messages, one a line."""
+    return (
+        not records.is_list
+        and any(map(is_message, records.items))
+        and not any(messages_in(item) is not None for item in records.items)
+    )
+
+
+def _is_export(records: Records) -> bool:
+    return "forkbook" in records.whole and isinstance(records.whole.get("messages"), list)
+
+
+def _are_ours(records: Records) -> bool:
+    return are_lines(records) and any({"role", "id", "timestamp"} <= item.keys() for item in records.items)
+
+
+def _are_tuning(records: Records) -> bool:
+    return records.is_lines and any(messages_in(item) is not None for item in records.items)
+
+
+def _are_chats(records: Records) -> bool:
+    return any(is_message(message) for listed in _conversations(records) for message in listed)
+
+
+def _in(dialect: str) -> Callable[[Records], bool]:
+    """A test for messages in ``dialect``."""
+    return lambda records: any(dialect_of(listed) == dialect for listed in _conversations(records))
+
+
+def _are_anthropics(records: Records) -> bool:
+    return not are_lines(records) and _in("anthropic-api")(records)
+
+
+_FINETUNE = ("finetune", "fine-tuning")
+EXPORT = Reader("forkbook", "Forkbook", _is_export, read, ("json",), family=FAMILY)
+LINES = Reader("forkbook", "Forkbook", _are_ours, read, ("json",), family=FAMILY)
+AI_SDK = Reader("ai-sdk", "AI SDK messages", _in("ai-sdk"), read, ("aisdk", "ai_sdk"), family=FAMILY)
+GEMINI = Reader("gemini-api", "Gemini API contents", _in("gemini-api"), read, family=FAMILY)
+ANTHROPIC = Reader("anthropic-api", "Anthropic API messages", _are_anthropics, read, ("anthropic",), family=FAMILY)
+FINETUNE = Reader("openai-finetune", "OpenAI fine-tuning examples", _are_tuning, read, _FINETUNE, family=FAMILY)
+OPENAI = Reader(
+    "openai-chat", "OpenAI Chat messages", _are_chats, read, ("openai", "chat", "openai_chat"), family=FAMILY
+)

@@ -22,6 +22,7 @@ from typing import Any
 from sessions_lib import times
 from sessions_lib.importers.chatgpt.assets import Assets
 from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso, word
+from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.unique_ids import is_unique
 from sessions_lib.messages import content, encoding
@@ -297,3 +298,13 @@ def _part(part: Any) -> dict[str, Any]:
             return {"type": "text", "text": content.as_text(part.get("text"))}
         return {**part, "type": content.as_text(kind) or "unknown"}
     return {"type": "text", "text": content.as_text(part)}
+
+
+def looks_like(records: Records) -> bool:
+    """True for conversations with a ``mapping``."""
+    if records.is_list:
+        return any("mapping" in item for item in records.items)
+    return isinstance(records.whole.get("mapping"), dict)
+
+
+READER = Reader("chatgpt", "ChatGPT export", looks_like, read, aliases=("chatgpt-export",))

@@ -18,7 +18,7 @@ Message ids are ``cc_`` and the API's message id (answers) or the record's ``uui
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessions_lib import names, times
@@ -28,9 +28,15 @@ from sessions_lib.importers.claude import blocks, kinds
 from sessions_lib.importers.claude.records import Facts, Node, Reader, Record, facts_of, is_side
 from sessions_lib.importers.claude.thread import messages_of
 from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, common, word
+from sessions_lib.importers.reader import Reader as Importer
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.messages import content
 from sessions_lib.messages.content import Message
+
+_TYPES = frozenset(
+    {"user", "assistant", "system", "summary", "progress", "attachment", "file-history-snapshot", "queue-operation"}
+    | {"permission-mode", "ai-title", "custom-title", "agent-name", "last-prompt", "mode", "pr-link", "tag"}
+)
 
 
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
@@ -237,3 +243,25 @@ def _workflow(file: Source) -> str | None:
     """The workflow whose sub-agent ``file`` is: its folder's name, inside ``workflows``."""
     folder = file.label.parent
     return folder.name if folder.parent.name == "workflows" else None
+
+
+# ---------------------------------------------------------------- recognition
+
+
+def looks_like(records: Records) -> bool:
+    """True for records of Claude Code, or the JSON of its web version."""
+    if records.is_list:
+        return False
+    return isinstance(records.whole.get("loglines"), list) or any(map(_is_record, records.items))
+
+
+def _is_record(record: Mapping[str, Any]) -> bool:
+    kind = word(record.get("type"))
+    if kind in ("user", "assistant"):
+        return isinstance(record.get("message"), dict)
+    return kind in _TYPES and not record.keys().isdisjoint({"sessionId", "leafUuid", "uuid", "messageId"})
+
+
+READER = Importer(
+    "claude-code", "Claude Code", looks_like, read, aliases=("claude", "claude_code"), places=(".claude/projects",)
+)

@@ -35,10 +35,17 @@ from sessions_lib.importers.codex.history import (
 from sessions_lib.importers.codex.items import Reader
 from sessions_lib.importers.codex.rollouts import wrapped
 from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, fill_times, word
+from sessions_lib.importers.reader import Reader as Importer
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.messages import content
 
 Record = dict[str, Any]
+
+_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+_ITEMS = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "custom_tool_call"}
+    | {"custom_tool_call_output", "web_search_call"}
+)
 
 
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
@@ -130,3 +137,28 @@ def _title(reader: Reader, meta: Record, is_agent: bool) -> str | None:
     )
     prompt = next((content.text(m) for m in reader.line.messages if m["role"] == "user"), "")
     return names.one_line(f"Sub-agent: {agent if isinstance(agent, str) else names.title_from(prompt)}")
+
+
+# ---------------------------------------------------------------- recognition
+
+
+def looks_like(records: Records) -> bool:
+    """True for wrapped records, a list of states, or bare items behind a header."""
+    if records.is_list:
+        return False
+    if isinstance(records.whole.get("session"), dict) and isinstance(records.whole.get("items"), list):
+        return True
+    items = records.items
+    if any(word(record.get("type")) in _TYPES and isinstance(record.get("payload"), dict) for record in items):
+        return True
+    if any(record.get("record_type") == "state" for record in items[:5]):
+        return True
+    head = items[0] if items else {}
+    return (
+        "role" not in head
+        and {"timestamp", "id"} <= head.keys()
+        and any(word(record.get("type")) in _ITEMS and "uuid" not in record for record in items[1:])
+    )
+
+
+READER = Importer("codex", "Codex", looks_like, read, places=(".codex/sessions",))

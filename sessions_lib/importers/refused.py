@@ -1,0 +1,216 @@
+"""Files that are known and cannot be imported, each with what importing it would need; and those that are none.
+
+Does not read a conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sessions_lib.importers.chat.wrapping import is_message, messages_in
+from sessions_lib.importers.imported import word
+from sessions_lib.importers.reader import Reader, known
+from sessions_lib.importers.source import Records
+
+
+def _is_gemini_log(records: Records) -> bool:
+    return records.is_list and any(isinstance(m.get("messageId"), int) and "sessionId" in m for m in records.items)
+
+
+def _is_sharegpt(records: Records) -> bool:
+    if records.is_lines:
+        return any("conversations" in item for item in records.items)
+    return any(isinstance(item.get("conversations"), list) for item in records.items)
+
+
+def _is_chatgpt_rest(records: Records) -> bool:
+    if records.is_list:
+        return any("conversation_id" in m and ("is_anonymous" in m or "rating" in m) for m in records.items)
+    whole = records.whole
+    return bool({"user_settings", "chatgpt_plus_user", "export_files"} & whole.keys()) or _names_assets(whole)
+
+
+def _names_assets(value: Mapping[str, Any]) -> bool:
+    names = list(value)[:20]
+    return bool(names) and all(name.startswith(("file-", "file_")) and isinstance(value[name], str) for name in names)
+
+
+def _is_gemini_response(records: Records) -> bool:
+    listed = records.whole.get("candidates")
+    return isinstance(listed, list) and any(isinstance(c, Mapping) and "content" in c for c in listed)
+
+
+def _is_claude_index(records: Records) -> bool:
+    listed = records.whole.get("entries")
+    return isinstance(listed, list) and any(isinstance(entry, Mapping) and "sessionId" in entry for entry in listed)
+
+
+def _has(*names: str) -> Any:
+    """A test for lines of which any has all of ``names``."""
+    return lambda records: not records.is_list and any(set(names) <= item.keys() for item in records.items)
+
+
+def _is_batch(records: Records) -> bool:
+    return any("custom_id" in item and ("body" in item or "response" in item) for item in records.items)
+
+
+def _is_old_tuning(records: Records) -> bool:
+    return any({"prompt", "completion"} <= item.keys() and "role" not in item for item in records.items)
+
+
+def _lines_of(*kinds: str) -> Any:
+    return lambda records: not records.is_list and any(item.get("type") in kinds for item in records.items)
+
+
+def _says(*names: str) -> Any:
+    """A test for lines of messages of which any has one of ``names``."""
+    return lambda records: (
+        not records.is_list
+        and not any(messages_in(item) is not None for item in records.items)
+        and any(is_message(item) and not item.keys().isdisjoint(names) for item in records.items)
+    )
+
+
+def _is_open_webui(records: Records) -> bool:
+    for item in (records.whole,) if not records.is_list else records.items:
+        chat = item.get("chat") if isinstance(item.get("chat"), Mapping) else item
+        history = chat.get("history") if isinstance(chat, Mapping) else None
+        if isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping):
+            return True
+    return False
+
+
+def _is_librechat(records: Records) -> bool:
+    listed = records.whole.get("messages")
+    return isinstance(listed, list) and (
+        "conversationId" in records.whole or any(isinstance(m, Mapping) and "messageId" in m for m in listed)
+    )
+
+
+def _is_gemini_cli(records: Records) -> bool:
+    listed = records.whole.get("messages")
+    if isinstance(listed, list) and any(
+        isinstance(m, Mapping) and m.get("type") in ("gemini", "user", "info") for m in listed
+    ):
+        return True
+    return not records.is_list and any(item.get("type") == "gemini" for item in records.items)
+
+
+def _are_responses(records: Records) -> bool:
+    if records.is_list:
+        return any(
+            m.get("type") in ("function_call", "function_call_output") and "role" not in m for m in records.items
+        )
+    return isinstance(records.whole.get("output"), list) and records.whole.get("object") == "response"
+
+
+def _is_opencode(records: Records) -> bool:
+    whole = records.whole
+    if {"time", "id"} <= whole.keys() and "role" not in whole and messages_in(whole) is None:
+        return True
+    return not records.is_list and any("sessionID" in item for item in records.items)
+
+
+def _has_tables(*names: bytes) -> Any:
+    def looks_like(records: Records) -> bool:
+        if not records.is_database or records.source is None:
+            return False
+        with records.source.open() as file:
+            schema = file.read(1 << 20)
+        return all(name in schema for name in names)
+
+    return looks_like
+
+
+REFUSED = (
+    known(
+        "a claude.ai export",
+        lambda records: any(isinstance(item.get("chat_messages"), list) for item in records.items),
+        "chat_messages and their content blocks, one session a conversation",
+    ),
+    known("an Open WebUI chat", _is_open_webui, "walk its history.messages tree by parentId, one session a leaf"),
+    known("a LibreChat export", _is_librechat, "walk its nested children or parentMessageId, one session a leaf"),
+    known("a Gemini CLI session", _is_gemini_cli, "turn its toolCalls, thoughts and tokens into messages"),
+    known("a list of OpenAI Responses items", _are_responses, "join its function calls and outputs to messages"),
+    known(
+        "an OpenAI Agents SDK database",
+        _has_tables(b"agent_messages", b"agent_sessions"),
+        "read the rows of agent_messages, Responses items, by session",
+    ),
+    known("an opencode database", _has_tables(b"part", b"session"), "join its session, message and part tables"),
+    known("a part of opencode's storage", _is_opencode, "join its session, message and part folders"),
+    known("a part of a ChatGPT export without conversations", _is_chatgpt_rest),
+    known("ShareGPT training data", _is_sharegpt, "its from/value pairs name no tool-call ids; they would be made up"),
+    known(
+        "a ChatbotUI export",
+        lambda records: isinstance(records.whole.get("history"), list) and "folders" in records.whole,
+        "take each history entry as a session",
+    ),
+    known("a prompt log of Gemini CLI, not a session", _is_gemini_log),
+    known(
+        "a prompt of Google AI Studio",
+        lambda records: isinstance(records.whole.get("chunkedPrompt"), Mapping),
+        "turn the chunks of its chunkedPrompt into messages",
+    ),
+    known("a response of the Gemini API", _is_gemini_response, "the request it answers, which it does not hold"),
+    known("Claude Code's index of sessions, not a session", _is_claude_index),
+    known(
+        "the event stream of codex exec",
+        _lines_of("item.started", "item.completed", "thread.started"),
+        "import the rollout file it names instead",
+    ),
+    known(
+        "Claude Code's journal of a workflow, not a session",
+        lambda records: any("agentId" in m and word(m.get("type")).startswith("agent_") for m in records.items),
+    ),
+    known("a prompt history of Claude Code, not a session", _has("display", "pastedContents")),
+    known("a prompt history of Codex, not a session", _has("session_id", "ts", "text")),
+    known("Codex's list of threads, not a session", _has("thread_name", "updated_at")),
+    known(
+        "OpenAI preference data", _has("preferred_output"), "one session for each of the two outputs, linked as forks"
+    ),
+    known("an OpenAI batch file", _is_batch, "join each request's messages to the answer in the output file"),
+    known("old fine-tuning data (prompt and completion)", _is_old_tuning, "know the roles, which it does not name"),
+    known(
+        "a Chat Completions response",
+        lambda records: any(m.get("object") in ("chat.completion", "chat.completion.chunk") for m in records.items),
+        "the request it answers, which it does not hold",
+    ),
+    known("a Mistral Vibe session", _says("message_id"), "turn its argument objects and meta.json into ours"),
+    known(
+        "a gptme conversation",
+        _says("pinned", "hide", "call_id"),
+        "its tool calls are text inside answers; they would be guessed from",
+    ),
+)
+
+
+def nothing_in(records: Records) -> Reader:
+    """What a file without any object is."""
+    name, needed = _nothing(records)
+    return known(name, lambda _: True, needed)
+
+
+def _nothing(records: Records) -> tuple[str, str]:
+    if records.is_database:
+        return "an SQLite database", "know which tool wrote it"
+    if records.is_document:
+        if not isinstance(records.document, list | Mapping):
+            return "a JSON value that is no object or list", ""
+        if records.document == []:
+            return "an empty JSON list", ""
+        return ("a JSON list without any object" if not records.items else "JSON of an unknown kind"), ""
+    if records.lines:
+        return "JSON of an unknown kind", ""
+    if not records.head.strip(b"\xef\xbb\xbf\0 \t\r\n"):
+        return "an empty file", ""
+    if records.head.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b")):
+        return "a compressed file (Codex packs old rollouts so)", "unpack it first, with zstd -d or gunzip"
+    if b"# aider chat started at" in records.head:
+        return "an aider chat history", "its Markdown keeps no roles; headings and quotes would be guessed from"
+    if records.odd:
+        return "JSON without any object", ""
+    if records.head.lstrip().startswith((b"{", b"[")):
+        return "JSON that is cut off or damaged", ""
+    return ("a binary file" if b"\0" in records.head else "a text file, not JSON"), ""
