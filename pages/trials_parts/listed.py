@@ -28,7 +28,7 @@ def draw() -> None:
             st.markdown("**No trial yet.** One answer can be luck. Have several variants answer several times:")
             st.markdown(
                 "- in **Chat**, open the menu of a turn: “Try it 10 times …”\n"
-                "- in **Compare**, take the branches as variants: “Try these 10 times …”\n"
+                "- in **Compare**, take the branches as variants: “Try 10 times …”\n"
                 "- in a terminal: `forkbook trial new SESSION --prompt …`"
             )
         return

@@ -5,6 +5,7 @@ Nothing is asked before the button: it makes the trial and starts it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import streamlit as st
 
 from pages.shared import folder, links, providers
 from pages.shared.safe_markdown import safe_label
+from pages.trials_parts import variant_form
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import places
 from sessions_lib.store.session import Session
@@ -61,8 +63,12 @@ def draw(session_id: str) -> None:
     )
     st.markdown(f"It starts {where}. Each answer is a fork of its own; the session stays as it is.")
     key = f"trial-{session_id}-{at}"
-    prompt = st.text_area("Prompt", links.asked("prompt") or "", key=f"{key}-prompt", height=110)
-    variants = _variants(session, others, key)
+    typed = st.text_area(
+        "Prompt", links.asked("prompt") or "", key=f"{key}-prompt", height=110,
+        help="A line of three dashes (---) parts several prompts, which are asked one after the other.",
+    )  # fmt: skip
+    prompts = [prompt.strip() for prompt in re.split(r"^---$", typed, flags=re.MULTILINE) if prompt.strip()]
+    variants = variant_form.draw(session, at, others, key, prompts=prompts)
     checked = _checks(key)
     left, middle, right = st.columns(3)
     repeats = int(left.number_input("Repeats of each variant", 2, 200, 10, key=f"{key}-repeats"))
@@ -75,16 +81,19 @@ def draw(session_id: str) -> None:
     for problem in problems:
         st.caption(f":material/error: {safe_label(problem)}")
     asked = _Asked(
-        session_id, at, prompt, variants, [check.made for check in checked if check.made], repeats, name.strip()
+        session_id, at, prompts, variants, [check.made for check in checked if check.made], repeats, name.strip()
     )
-    if prompt.strip() and not problems:
+    is_asked = bool(prompts) or any(variant.change for variant in variants)
+    if is_asked and not problems:
         with folder.errors_told():
             said = estimate.sentence(asked.trial(Session.open(folder.store(), session_id)))
             st.caption(f":material/info: {safe_label(said, 300)} The first variant is asked twice: that much is noise.")
-    st.button(
-        "Set up and start", type="primary", key=f"{key}-go", disabled=not prompt.strip() or bool(problems),
-        on_click=_start, args=(asked, parallel, tools, effects, settings.api_key),
-    )  # fmt: skip
+    # No callback: it would have what the fields held when the button was drawn, not what was typed last.
+    if st.button(
+        "Set up and start", type="primary", key=f"{key}-go", disabled=not is_asked or bool(problems)
+    ):  # fmt: skip
+        _start(asked, parallel, tools, effects, settings.api_key)
+        st.rerun()
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class _Check:
 class _Asked:
     session: str
     at: int
-    prompt: str
+    prompts: list[str]
     variants: list[Variant]
     checks: list[Mapping[str, Any]]
     repeats: int
@@ -106,57 +115,12 @@ class _Asked:
     def trial(self, begins: Session) -> Trial:
         """The trial that is asked for, which starts in ``begins``; not stored yet."""
         name = self.name or None
-        return Trial(begins, self.at, [self.prompt], self.variants, self.checks, self.repeats, name=name)
+        return Trial(begins, self.at, self.prompts, self.variants, self.checks, self.repeats, name=name)
 
 
 def _asked_number(name: str, most: int) -> int:
     given = links.asked(name)
     return min(int(given), most) if given and given.isascii() and given.isdigit() else most
-
-
-def _variants(session: Session, others: list[str], key: str) -> list[Variant]:
-    """What differs: the branches that were given, else two to four ways to answer in this one."""
-    if others:
-        found = []
-        for one in (session.id, *others):
-            branch = folder.current(one)
-            found.append(Variant(branch.title[:28] or one, session=one, at=len(branch.messages)))
-        names = [variant.name for variant in found]
-        st.caption("Variants: " + " · ".join(safe_label(name, 60) for name in names))
-        return _numbered(found)
-    count = st.segmented_control("Variants", [1, 2, 3, 4], default=2, key=f"{key}-count", required=True)
-    return _numbered([_variant(number, key) for number in range(1, int(count or 2) + 1)])
-
-
-def _numbered(variants: list[Variant]) -> list[Variant]:
-    """``variants`` with a number before a name that is not the only one of its kind."""
-    from dataclasses import replace
-
-    names = [variant.name.lower() for variant in variants]
-    return [
-        replace(one, name=f"{number} {one.name}") if names.count(one.name.lower()) > 1 else one
-        for number, one in enumerate(variants, 1)
-    ]
-
-
-def _variant(number: int, key: str) -> Variant:
-    with st.container(border=True, gap="small", key=f"{key}-variant-{number}"):
-        name_place, model_place, temperature_place = st.columns([2, 2, 1])
-        usual = "as it is" if number == 1 else f"variant {number}"
-        name = name_place.text_input(f"Name of variant {number}", usual, key=f"{key}-name-{number}")
-        model = model_place.text_input(
-            f"Model of variant {number}", key=f"{key}-model-{number}", placeholder="as in the session"
-        )
-        temperature = temperature_place.number_input(
-            f"Temperature of {number}", 0.0, 2.0, None, 0.1, key=f"{key}-temperature-{number}", placeholder="as it is"
-        )
-        system = st.text_area(
-            f"System prompt of variant {number}", key=f"{key}-system-{number}", placeholder="System prompt: as it is",
-            label_visibility="collapsed", height=68,
-        )  # fmt: skip
-    return Variant(
-        name.strip() or usual, model=model.strip() or None, temperature=temperature, system=system.strip() or None
-    )
 
 
 def _checks(key: str) -> list[_Check]:
@@ -224,7 +188,7 @@ def _start(asked: _Asked, parallel: int, tools: list[Any] | None, effects: str, 
     try:
         if asked.name and store.trial(asked.name) is not None:
             raise SessionError(f"There is a trial {asked.name!r} already. Choose another name.")
-        trial = asked.trial(Session.open(store, asked.session))
+        trial = variant_form.with_keys(asked.trial(Session.open(store, asked.session)))
         running.start(trial, parallel, tools=tools, effects=effects, api_key=api_key)
     except SessionError as error:
         acting.tell("Nothing was asked.", faults=[str(error)])

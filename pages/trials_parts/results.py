@@ -62,7 +62,9 @@ def _copy(trial: Trial) -> None:
             "Name of the copy", names.unique_id(trial.name, taken), key=f"trial-copy-name-{trial.name}"
         )
         st.caption("The same start, prompts, variants and checks. Nothing is asked before you say so.")
-        st.button("Make the copy", type="primary", key="trial-copy-go", on_click=_make_copy, args=(trial, name.strip()))
+        if st.button("Make the copy", type="primary", key="trial-copy-go"):  # no callback: see new_trial
+            _make_copy(trial, name.strip())
+            st.rerun()
 
 
 def _make_copy(trial: Trial, name: str) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.shared import acting, folder, providers
 from pages.shared.safe_markdown import safe_label
+from pages.trials_parts import variant_form
 from sessions_lib import text
 from sessions_lib.errors import SessionError
 from sessions_lib.trials import running
@@ -64,7 +65,7 @@ def _follow(run: TrialRun) -> None:
 def _go_on(name: str, repeats: int | None) -> None:
     store = folder.store()
     try:
-        trial = Trial.load(store, name)
+        trial = variant_form.with_keys(Trial.load(store, name))
         if repeats is not None:
             trial.extend(repeats)
         settings = providers.run_settings(folder.current(trial.session_id).meta)

@@ -49,5 +49,6 @@ def _of_one(trial: Trial, variant: Variant) -> tuple[int, int, str, str | None] 
     answer = round(median(output for _, output in totals))
     times = max(1, len(trial.prompts))
     sent = sum(length + turn * answer for turn in range(times))
-    model = variant.model or str(session.meta.get("model") or "")
+    answered = next((one for message in reversed(session.messages[:begin]) if (one := message.get("model"))), "")
+    model = variant.model or str(session.meta.get("model") or answered)
     return sent, answer * times, model, variant.base_url or session.meta.get("base_url")

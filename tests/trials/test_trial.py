@@ -374,6 +374,15 @@ def test_what_it_will_take_is_said_before_and_what_is_not_known_too(session) -> 
         == "10 requests at least; what they cost is not known before: no answer here has reported its tokens."
     )
     session.append({"role": "assistant", "content": "So.", "usage": {"prompt_tokens": 900, "completion_tokens": 100}})
+    session.append(
+        {
+            "role": "assistant",
+            "content": "So.",
+            "model": "demo",
+            "usage": {"prompt_tokens": 900, "completion_tokens": 100},
+        }
+    )
+    assert sentence() == "10 requests at least, about 10,000 tokens in and 1,000 out, unmetered."
     session.update_meta({"model": "gpt-5", "base_url": "https://api.openai.com/v1"})
     assert sentence() == "10 requests at least, probably about $0.022 (about 10,000 tokens in and 1,000 out)."
     session.update_meta({"model": "nobody-knows"})
