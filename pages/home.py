@@ -108,7 +108,7 @@ def draw_ways(cards: list[tuple[str, str, str, str, dict[str, str]]]) -> None:
 def draw_recent(infos: list[SessionInfo], total: int) -> None:
     """The sessions to go on with, one line each."""
     costs = session_queries.costs([info.id for info in infos])
-    st.subheader("Go on with", anchor=False)
+    st.header("Go on with", anchor=False)
     with st.container(key="home-recent", gap=None):
         for info in infos:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"home-row-{info.id}"):
@@ -169,7 +169,7 @@ with folder.errors_told(), session_queries.at_one_moment():
     if recent:
         draw_recent(recent, total)
     elif not reading.of(folder.store().name):
-        st.subheader("Nothing here yet", anchor=False)
+        st.header("Nothing here yet", anchor=False)
         st.caption(
             "Start a session, or load the demo: three quests with forks, and three months of small sessions to look at."
         )

@@ -28,7 +28,7 @@ def draw() -> None:
     with folder.errors_told():
         recent = folder.manager().catalog.list(5)
         if recent:
-            st.subheader("Or go on with", anchor=False)
+            st.header("Or go on with", anchor=False)
         for info in recent:
             st.page_link(
                 frame.page("chat"),

@@ -135,7 +135,7 @@ def watch(shown: Sequence[str], titles: Sequence[str], stored: Sequence[int]) ->
     ``stored`` is how many messages of each session the page has drawn.
     """
     store = folder.store()
-    st.markdown("##### Answering now")
+    st.markdown("## Answering now")
     views: list[tuple[Run, int, _Column]] = []
     columns = st.columns(len(shown))
     for column, session_id, letter, title, count in zip(columns, shown, LETTERS, titles, stored, strict=False):

@@ -181,12 +181,12 @@ def empty(infos: Sequence[SessionInfo]) -> None:
     """What to do where there is nothing to compare yet."""
     is_forked = len(infos) > 1 and any(info.parent for info in infos)
     if len(infos) < 2:
-        st.markdown("##### Nothing to compare yet")
+        st.markdown("## Nothing to compare yet")
         st.caption(
             "A comparison needs two sessions. Start a conversation, then fork it at any turn to try another way."
         )
     else:
-        st.markdown("##### Choose two sessions" if is_forked else "##### No fork yet")
+        st.markdown("## Choose two sessions" if is_forked else "## No fork yet")
         st.caption(
             "Fork a conversation at any turn in Chat, and both ways stand side by side here. "
             "Any two sessions can be compared too: choose them above."

@@ -79,7 +79,7 @@ def _make_copy(trial: Trial, name: str) -> None:
 def sentences(trial: Trial) -> None:
     """What can be said, and what not."""
     for sentence in counting.verdicts(counting.rows(trial)):
-        st.markdown(f"##### {safe_label(sentence, 400)}" if "noise" not in sentence else safe_label(sentence, 400))
+        st.markdown(f"## {safe_label(sentence, 400)}" if "noise" not in sentence else safe_label(sentence, 400))
 
 
 def rates(trial: Trial) -> None:

@@ -107,7 +107,7 @@ def test_without_any_session_the_page_says_what_to_do(open_page):
     page = open_page("compare")
 
     assert not page.exception
-    assert "##### Nothing to compare yet" in said(page)
+    assert "## Nothing to compare yet" in said(page)
 
 
 def test_the_demo_is_loaded_from_an_empty_comparison(open_page, folder):
@@ -132,7 +132,7 @@ def test_a_session_is_started_from_an_empty_comparison(open_page, folder):
 def test_where_a_fork_is_the_demo_is_not_offered_in_place_of_a_choice(open_page, family):
     page = open_page("compare", a="walk")
 
-    assert "##### Choose two sessions" in said(page)
+    assert "## Choose two sessions" in said(page)
     assert "Load the demo" not in [one.label for one in page.button] + [
         one.proto.label for one in page.get("page_link")
     ]
@@ -144,7 +144,7 @@ def test_without_a_fork_the_page_says_how_to_make_one_and_lets_choose(open_page,
 
     page = open_page("compare")
 
-    assert "##### No fork yet" in said(page)
+    assert "## No fork yet" in said(page)
     assert chosen(page) == [None, None]
 
 

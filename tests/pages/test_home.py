@@ -15,7 +15,7 @@ def button(page, label):
 
 
 def shown(page):
-    return "\n".join(one.value for one in [*page.title, *page.subheader, *page.markdown, *page.caption, *page.error])
+    return "\n".join(one.value for one in [*page.title, *page.header, *page.markdown, *page.caption, *page.error])
 
 
 def linked(page):

@@ -47,7 +47,7 @@ def finish(folder):
 
 
 def texts(page):
-    return "\n".join(one.value for one in [*page.markdown, *page.caption, *page.subheader])
+    return "\n".join(one.value for one in [*page.markdown, *page.caption, *page.header])
 
 
 def bars(page):
