@@ -24,9 +24,7 @@ from sessions_lib.text import visible
 
 _OPEN = "import_open"
 _RUN = "import_run"
-_KNOWN = (
-    "Claude Code, Codex, Pi, ChatGPT exports, OpenAI, AI SDK, Anthropic and Gemini chats and Forkbook's own exports"
-)
+_KNOWN = ", ".join(importers.FORMATS.values())
 _SHOWN = 500
 _SHORT_S = 2.0  # an import of so many seconds is waited for
 

@@ -14,12 +14,22 @@ from sessions_lib.importers.chat import reader as chat
 from sessions_lib.importers.chatgpt import reader as chatgpt
 from sessions_lib.importers.claude import reader as claude
 from sessions_lib.importers.codex import reader as codex
+from sessions_lib.importers.exports import claude_ai, librechat, open_webui
 from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.refused import REFUSED, nothing_in
 from sessions_lib.importers.source import Records
 
 _ALL = (
-    *(chat.EXPORT, claude.READER, pi.READER, codex.READER, chatgpt.READER),
+    *(
+        chat.EXPORT,
+        claude.READER,
+        pi.READER,
+        codex.READER,
+        chatgpt.READER,
+        claude_ai.READER,
+        open_webui.READER,
+        librechat.READER,
+    ),
     *REFUSED,
     *(chat.AI_SDK, chat.GEMINI, chat.ANTHROPIC, chat.FINETUNE, astorlm.READER, chat.LINES, chat.OPENAI),
 )

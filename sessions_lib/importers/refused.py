@@ -72,22 +72,6 @@ def _says(*names: str) -> Any:
     )
 
 
-def _is_open_webui(records: Records) -> bool:
-    for item in (records.whole,) if not records.is_list else records.items:
-        chat = item.get("chat") if isinstance(item.get("chat"), Mapping) else item
-        history = chat.get("history") if isinstance(chat, Mapping) else None
-        if isinstance(history, Mapping) and isinstance(history.get("messages"), Mapping):
-            return True
-    return False
-
-
-def _is_librechat(records: Records) -> bool:
-    listed = records.whole.get("messages")
-    return isinstance(listed, list) and (
-        "conversationId" in records.whole or any(isinstance(m, Mapping) and "messageId" in m for m in listed)
-    )
-
-
 def _is_gemini_cli(records: Records) -> bool:
     listed = records.whole.get("messages")
     if isinstance(listed, list) and any(
@@ -124,13 +108,6 @@ def _has_tables(*names: bytes) -> Any:
 
 
 REFUSED = (
-    known(
-        "a claude.ai export",
-        lambda records: any(isinstance(item.get("chat_messages"), list) for item in records.items),
-        "chat_messages and their content blocks, one session a conversation",
-    ),
-    known("an Open WebUI chat", _is_open_webui, "walk its history.messages tree by parentId, one session a leaf"),
-    known("a LibreChat export", _is_librechat, "walk its nested children or parentMessageId, one session a leaf"),
     known("a Gemini CLI session", _is_gemini_cli, "turn its toolCalls, thoughts and tokens into messages"),
     known("a list of OpenAI Responses items", _are_responses, "join its function calls and outputs to messages"),
     known(

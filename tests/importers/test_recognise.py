@@ -76,9 +76,6 @@ def test_nothing_is_left_behind_by_files_that_are_refused(tmp_path: Path) -> Non
     ("content", "tool"),
     [
         ({"messages": [{"id": "u1", "type": "user", "content": "q"}, {"id": "a1", "type": "gemini"}]}, "Gemini CLI"),
-        ([{"uuid": "c1", "name": "", "chat_messages": [{"sender": "human", "text": "q"}]}], "claude.ai"),
-        ({"history": {"messages": {"m1": {"role": "user", "content": "q"}}, "currentId": "m1"}}, "Open WebUI"),
-        ({"conversationId": "c1", "messages": [{"messageId": "m1", "text": "q"}]}, "LibreChat"),
         ([{"conversations": [{"from": "human", "value": "q"}]}], "ShareGPT"),
         ({"version": 4, "history": [{"messages": []}], "folders": []}, "ChatbotUI"),
         ({"id": "p1", "sessionID": "s1", "messageID": "m1", "type": "text"}, "opencode"),

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sessions_lib import times
 from sessions_lib.importers.chatgpt.assets import Assets
-from sessions_lib.importers.imported import Imported, ImportReport, as_call, common, fill_times, iso, word
+from sessions_lib.importers.imported import Imported, ImportReport, as_call, fill_times, iso, word
 from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
+from sessions_lib.importers.trees import lines
 from sessions_lib.importers.unique_ids import is_unique
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
@@ -62,31 +63,34 @@ def _branches(conversation: Node, assets: Assets, report: ImportReport) -> list[
         own = f"{own}:{conversation.get('create_time') or conversation.get('title') or ''}"  # a node called "root"
     key = f"chatgpt:{own}"
     created = times.parse(conversation.get("create_time"))
-    found: list[Imported] = []
-    said: list[list[str]] = []
-    for leaf in _leaves(nodes, conversation.get("current_node")):
-        line = _Line(report if not found else ImportReport(), _short(key), assets, _model(conversation))
-        for node_id in _path(nodes, leaf):
+    taken: list[_Line] = []
+
+    def said(path: Sequence[str]) -> list[Message]:
+        line = _Line(ImportReport() if taken else report, _short(key), assets, _model(conversation))
+        taken.append(line)
+        for node_id in path:
             line.take(node_id, nodes[node_id])
         messages = line.finish()
-        ids = [message["id"] for message in messages]
-        if not messages or any(ids == other[: len(ids)] for other in said):
-            continue
-        parting = [common(ids, other) for other in said]
-        shared = max(parting, default=0)
-        parent = parting.index(shared) if said else None
-        fill_times(messages, iso(conversation.get("create_time")))
-        said.append(ids)
-        title = conversation.get("title")
+        instructions[tuple(message["id"] for message in messages)] = line.instructions
+        return messages
+
+    instructions: dict[tuple[str, ...], dict[str, str]] = {}
+    parents = {node_id: word(node.get("parent")) or None for node_id, node in nodes.items()}
+    current = word(conversation.get("current_node")) or None
+    title = conversation.get("title")
+    found: list[Imported] = []
+    for line in lines(parents, current, lambda node_id: _time(nodes[node_id]), said):
+        told = instructions[tuple(message["id"] for message in line.messages)]
+        fill_times(line.messages, iso(conversation.get("create_time")))
         found.append(
             Imported(
-                key=key if parent is None else f"{key}#{ids[shared]}",
+                key=line.key(key),
                 conversation=key,
                 title=title if isinstance(title, str) and title.strip() else None,
-                messages=messages,
-                parent_key=None if parent is None else found[parent].key,
-                shared=shared,
-                meta={"custom_instructions": line.instructions} if line.instructions else {},
+                messages=line.messages,
+                parent_key=None if line.parent is None else found[line.parent].key,
+                shared=line.shared,
+                meta={"custom_instructions": told} if told else {},
                 source=_provenance(conversation),
                 created=created,
             )
@@ -109,31 +113,10 @@ def _provenance(conversation: Node) -> dict[str, Any]:
     return {name: conversation[name] for name in names if conversation.get(name) not in (None, False)}
 
 
-def _leaves(nodes: Mapping[str, Node], current: Any) -> list[str]:
-    """The visible leaf first, then the others, newest first."""
-    parents = {word(node.get("parent")) for node in nodes.values()}
-    leaves = [key for key in nodes if key not in parents]
-    leaves.sort(key=lambda key: _time(nodes[key]), reverse=True)
-    if isinstance(current, str) and current in nodes:
-        return [current, *(key for key in leaves if key != current)]
-    return leaves
-
-
 def _time(node: Node) -> float:
     message = node.get("message")
     moment = times.parse(message.get("create_time")) if isinstance(message, dict) else None
     return moment.timestamp() if moment else 0.0
-
-
-def _path(nodes: Mapping[str, Node], leaf: str) -> list[str]:
-    path: list[str] = []
-    seen: set[str] = set()
-    at: Any = leaf
-    while isinstance(at, str) and at in nodes and at not in seen:
-        seen.add(at)
-        path.append(at)
-        at = nodes[at].get("parent")
-    return path[::-1]
 
 
 # ---------------------------------------------------------------- nodes

@@ -1,0 +1,1 @@
+"""Exports of chat programs, whose conversations are trees: claude.ai, Open WebUI, LibreChat."""
