@@ -164,6 +164,7 @@ def step_line(step: Step, *, is_live: bool = False) -> str:
         found = ", ".join(part.label for part in content.parts(step.result)) or "empty"
     line += f" → :red[failed:] {safe_label(found, 90)}" if step.is_error else f" → {safe_label(found, 90)}"
     took = times.milliseconds(step.result.get("duration_ms"))
+    line += " · simulated" if step.result.get("simulated") is True else ""
     return f"{line} · {text.duration(took)}" if took else line
 
 

@@ -22,6 +22,7 @@ from sessions_lib.export import trial as exporting
 from sessions_lib.text import visible
 from sessions_lib.trials import checks as checking
 from sessions_lib.trials import table as counting
+from sessions_lib.trials.running import SIMULATED
 from sessions_lib.trials.table import Row
 from sessions_lib.trials.trial import Result, Trial
 
@@ -48,6 +49,8 @@ def head(trial: Trial) -> None:
     for prompt in trial.prompts:
         with st.container(border=True, key=f"trial-prompt-{trial.prompts.index(prompt)}"):
             st.text(visible(prompt))
+    if trial.effects == "simulated":
+        st.caption(f":material/history: {SIMULATED}")
     named = [checking.name_of(check) for check in trial.checks]
     st.caption(
         f"An answer passes if: {safe_label(' · '.join(named), 300)}" if named else "No check: every answer passes."

@@ -48,6 +48,7 @@ class Tool:
     """A function a model may call; calling it directly calls the function.
 
     ``effect`` says that it changes the world: such calls are shown as having happened once for every branch.
+    ``is_simulated``: it answers from a recording instead of being run, and its results say so.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Tool:
     parameters: dict[str, Any]
     arguments: TypeAdapter[dict[str, Any]]
     history_parameter: str | None
+    is_simulated: bool = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -212,7 +214,8 @@ def call(tools: Iterable[Tool], called: Call, history: Sequence[Message] = ()) -
         returned, failure = None, _failure(error)
     duration_ms = round((time.perf_counter() - started) * 1000)
     text, is_error = (tool_run.as_text(returned), False) if failure is None else (failure, True)
-    return result(called, text, effect=found.effect, is_error=is_error, duration_ms=duration_ms)
+    told = result(called, text, effect=found.effect, is_error=is_error, duration_ms=duration_ms)
+    return {**told, "simulated": True} if found.is_simulated else told
 
 
 def result(called: Call, text: str, *, effect: bool, is_error: bool = True, duration_ms: int | None = None) -> Message:

@@ -268,7 +268,7 @@ def _as_record(trial: Trial, row: Row) -> dict[str, Any]:
 
 
 def _print(trial: Trial, rows: list[Row], json: bool) -> None:
-    from sessions_lib.trials import table
+    from sessions_lib.trials import running, table
 
     if json:
         for row in rows:
@@ -289,6 +289,8 @@ def _print(trial: Trial, rows: list[Row], json: bool) -> None:
     )  # fmt: skip
     for sentence in table.verdicts(rows):
         printing.talk(sentence)
+    if trial.effects == "simulated":
+        printing.talk(running.SIMULATED)
     for result in [one for row in rows for one in row.results if one.error][:3]:
         printing.talk(f"{result.session} failed: {result.error}")
 

@@ -120,8 +120,11 @@ def notes(message: Message) -> list[str]:
             found.append(f"{_REASONS[reason]} ({said})." if reason in _REASONS else f"Finish reason: {said}.")
         if content.as_text(message.get("refusal")):
             found.append("The model refused.")
-    elif message.get("role") == "tool" and message.get("is_error") is True:
-        found.append("The tool reported an error.")
+    elif message.get("role") == "tool":
+        if message.get("simulated") is True:
+            found.append("Simulated: answered from the recording, the tool did not run.")
+        if message.get("is_error") is True:
+            found.append("The tool reported an error.")
     return found
 
 

@@ -14,7 +14,7 @@ from sessions_lib.export.templates import render
 from sessions_lib.store.session import Session
 from sessions_lib.text import visible
 from sessions_lib.trials import checks as checking
-from sessions_lib.trials import table
+from sessions_lib.trials import running, table
 from sessions_lib.trials.table import Row, Spread
 from sessions_lib.trials.trial import Result, Trial, changed
 
@@ -47,6 +47,7 @@ def html(trial: Trial, *, redacted: bool = True) -> str:
         created=trial.created[:10],
         planned=len(trial.planned()),
         prompts=[shown(prompt) for prompt in trial.prompts],
+        simulated=running.SIMULATED if trial.effects == "simulated" else "",
         checks=[shown(checking.name_of(check)) for check in trial.checks],
         sentences=[shown(sentence) for sentence in table.verdicts(rows)],
         rows=[_row(row, shown) for row in rows],

@@ -35,6 +35,7 @@ from sessions_lib.trials import judging
 from sessions_lib.trials.trial import TAG, Result, Trial, Variant, changed
 
 EFFECTS = ("ask", "real", "simulated")
+SIMULATED = "Simulated: tools that change the world answered from the recording, and did not run."
 _WAIT_S = 1.0
 _SHOWN_EVERY_S = 0.1
 _KEPT_EVERY_S = 1.0  # the trial's file is written at most so often while repeats end
@@ -298,7 +299,10 @@ class TrialRun:
 
 
 def simulated(tool: Tool, _: Sequence[Message], recorded: Sequence[Message]) -> Tool:
-    """``tool`` without its effect: what it said in ``recorded`` to the same arguments; others are what they are."""
+    """``tool`` without its effect: what it said in ``recorded`` to the same arguments; others are what they are.
+
+    Its results say ``simulated: true``, and that they changed nothing.
+    """
     if not tool.effect:
         return tool
     known = [
@@ -313,7 +317,7 @@ def simulated(tool: Tool, _: Sequence[Message], recorded: Sequence[Message]) -> 
                 return said
         raise SessionError(f"Simulated: {tool.name} was never called so in the recording, and did not run.")
 
-    return replace(tool, function=recall, history_parameter=None)
+    return replace(tool, function=recall, history_parameter=None, effect=False, is_simulated=True)
 
 
 def _is_answered(session: Session, begin: int, prompts: Sequence[str]) -> bool:

@@ -15,6 +15,8 @@ import pytest
 
 from sessions_lib import Session, SessionManager, tool
 from sessions_lib.errors import SessionError
+from sessions_lib.export import export
+from sessions_lib.export import trial as exporting
 from sessions_lib.trials import Trial, Variant, checks, estimate, intervals, running, table
 from sessions_lib.trials.checks import Run, look, passes
 from tests.model_server import ModelServer, ask, say
@@ -187,6 +189,9 @@ def test_effects_need_a_yes_or_are_answered_from_the_recording(session) -> None:
     assert happened == []
     assert said.messages[-2]["content"] == "40 m"
     assert said.meta["simulated"] is True
+    assert (said.messages[-2]["simulated"], said.messages[-2]["effect"]) == (True, False)
+    assert "Simulated: answered from the recording" in export.export(said.messages, said.meta, "markdown")
+    assert "Simulated: tools that change the world" in exporting.html(simulated)
 
     with served(
         session,
