@@ -16,12 +16,13 @@ from pages.chat_parts import (
     settings,
 )
 from pages.compare_parts import trying
-from pages.shared import browser, exporting, folder
+from pages.shared import browser, exporting, folder, presenting
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import names
 from sessions_lib.agent import runs
 from sessions_lib.errors import SessionError
+from sessions_lib.export import presentation
 from sessions_lib.store.session import Session
 
 
@@ -98,6 +99,9 @@ except SessionError as error:
 
 seen = chat_live.mark_of(session)  # now: other visitors share the session, and may read on while this page is drawn
 st.set_page_config(page_title=f"{names.one_line(session.title, 60)} · Forkbook")
+if presenting.is_on():
+    presenting.draw(presentation.of_session(session.messages, {**session.meta, "id": session.id}, session.inherited))
+    st.stop()
 view = chat_header.draw_header(session)
 chat_turns.draw_damage(session)
 if view == "raw":

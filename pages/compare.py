@@ -9,9 +9,10 @@ import streamlit as st
 from pages.compare_parts import asking, comparing, deciding
 from pages.compare_parts.branch_map import branch_map
 from pages.compare_parts.grid import MOST_ROWS, grid, head
-from pages.shared import acting, browser, folder, links
+from pages.shared import acting, browser, folder, links, presenting
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
+from sessions_lib.export import presentation
 from sessions_lib.export.comparison_html import Look, row_of
 from sessions_lib.store import family
 
@@ -55,6 +56,10 @@ with folder.errors_told():
         st.warning(comparing.gone(missing), icon=":material/search_off:")
     if len(shown) < 2 and not asked:
         shown = list(family.newest_pair(listed) or ())
+    if presenting.is_on() and len(shown) > 1:
+        comparison, _ = comparing.load(shown, "prompts")
+        presenting.draw(presentation.of_comparison(comparison, comparing.map_picture(listed, shown)))
+        st.stop()
     comparing.pickers(listed, shown)
     if len(shown) < 2:
         comparing.empty(listed)
@@ -66,6 +71,7 @@ with folder.errors_told():
         comparison, faults = comparing.load(shown, order)
         comparing.exports(comparison)
         comparing.copy_link(shown)
+        presenting.button()
         titles = {branch.id: branch.title for branch in comparison.branches}
         deciding.draw_verdict_menu(shown, titles)
         deciding.draw_home_button(shown, is_live=bool(asking.live(shown)))

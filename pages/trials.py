@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.shared import acting, folder, links
+from pages.shared import acting, folder, links, presenting
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from pages.trials_parts import listed, new_trial, picking, results, running_view
+from sessions_lib.export import presentation
 from sessions_lib.trials.trial import Trial
 
 frame("Trials")
@@ -26,7 +27,11 @@ with folder.errors_told():
         listed.draw()
         st.stop()
     trial = Trial.load(folder.store(), name)
+    if presenting.is_on():
+        presenting.draw(presentation.of_trial(trial))
+        st.stop()
     results.head(trial)
+    presenting.button(is_quiet=True)
     running_view.draw(trial)
     if trial.results:
         results.sentences(trial)

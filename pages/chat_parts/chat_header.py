@@ -12,7 +12,7 @@ import streamlit as st
 from pages.chat_parts import chat_state
 from pages.chat_parts.cell_menu import open_dialog
 from pages.chat_parts.turn import View
-from pages.shared import browser, folder, links, providers
+from pages.shared import browser, folder, links, presenting, providers
 from pages.shared.money import reported, shown
 from pages.shared.safe_markdown import safe_label
 from sessions_lib import messages, names, prices, text
@@ -27,6 +27,7 @@ SHORTCUTS = (
     ("Next turn", "Alt+↓"),
     ("Previous turn", "Alt+↑"),
     ("Stop the answer", "Esc"),
+    ("Present", "Shift+P"),
 )
 _VIEWS = {"all": "All", "focused": "Focused", "raw": "Raw lines"}
 
@@ -46,6 +47,7 @@ def draw_header(session: Session) -> View:
                     args=(None,),
                     shortcut="Alt+N",
                 )
+                presenting.button(is_quiet=True)
                 _draw_outline(session)
                 _draw_more(session)
         st.caption(_facts(session))

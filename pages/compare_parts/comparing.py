@@ -106,6 +106,11 @@ def family_map(listed: Sequence[SessionInfo], shown: Sequence[str]) -> branch_ma
     return branch_map.layout(drawn, keep=tuple(shown))
 
 
+def map_picture(listed: Sequence[SessionInfo], shown: Sequence[str]) -> str:
+    """The same map as a picture, for this machine's own screen: nothing in it is redacted."""
+    return branch_map_export.svg(family_map(listed, shown), shown, lambda branch: branch.title)
+
+
 @st.cache_resource(max_entries=1024, show_spinner=False)
 def _twig(name: str, session: str, title: str, parent: str | None, inherited: int, stamp: Stamp) -> branch_map.Branch:
     said: Sequence[Message] = ()

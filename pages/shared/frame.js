@@ -16,6 +16,13 @@ function onKey(event) {
   field.forkbookMoved = false;
 }
 
+// P presents what the page shows, where it has that button.
+function onPresent(event) {
+  if (event.key !== "P" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.composedPath().some((one) => one.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(one.tagName || ""))) return;
+  document.querySelector(".st-key-present button")?.click();
+}
+
 // Each block of text has the direction of its own first letters. What is inside a list, a quotation or a table has the
 // direction of the whole, so that bullets and columns stand where its readers look for them.
 const BLOCKS = "ul, ol, blockquote, table";
@@ -31,6 +38,7 @@ export default function () {
   if (window.forkbookFrame) return;
   window.forkbookFrame = true;
   document.addEventListener("keydown", onKey, true);
+  document.addEventListener("keydown", onPresent);
   giveDirection(document.body);
   new MutationObserver((changes) => {
     for (const { addedNodes } of changes) addedNodes.forEach(giveDirection);

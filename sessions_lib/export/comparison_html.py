@@ -21,6 +21,7 @@ from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
 from sessions_lib.compare.settings import SYSTEM
 from sessions_lib.compare.word_diff_marks import Marked
+from sessions_lib.compare.wording import FigureRow
 from sessions_lib.export import html
 from sessions_lib.export.templates import render
 from sessions_lib.messages import places, tool_calls
@@ -117,21 +118,30 @@ def head(comparison: Comparison) -> str:
 
 def body_of(comparison: Comparison, look: Look) -> str:
     """Figures, the shared start, what the tools did before the fork, and the turns side by side."""
-    rows = comparison.rows[: look.rows]
+    made = parts(comparison, look, wording.figure_table(comparison))
     return render(
         "comparison.html",
-        look=look,
-        edited=EDITED,
-        branches=_branches(comparison),
+        **made,
         counted_from=wording.counted_from(comparison),
-        figures=_figures(comparison),
         shared=_shared(comparison, look),
         effects=_effects(comparison, look),
         parted=wording.parted(comparison),
         differences=wording.differences(comparison),
-        groups=list(_groups(rows, look)),
-        more=len(comparison.rows) - len(rows),
+        groups=list(_groups(comparison.rows[: look.rows], made["rows"], look)),
+        more=len(comparison.rows) - len(made["rows"]),
     )
+
+
+def parts(comparison: Comparison, look: Look, figures: Sequence[FigureRow]) -> dict[str, Any]:
+    """What every template with rows is given: the look, the branches, their figures, the rows."""
+    rows = comparison.rows[: look.rows]
+    return {
+        "look": look,
+        "edited": EDITED,
+        "branches": _branches(comparison),
+        "figures": _figures(figures),
+        "rows": [_row(number, row, look) for number, row in enumerate(rows)],
+    }
 
 
 def row_of(comparison: Comparison, at: int, number: int) -> int | None:
@@ -159,7 +169,7 @@ def _branches(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(comparison: Comparison) -> list[dict[str, Any]]:
+def _figures(table: Sequence[FigureRow]) -> list[dict[str, Any]]:
     return [
         {
             "title": row.title,
@@ -175,7 +185,7 @@ def _figures(comparison: Comparison) -> list[dict[str, Any]]:
                 for cell in row.cells
             ],
         }
-        for row in wording.figure_table(comparison)
+        for row in table
     ]
 
 
@@ -228,7 +238,7 @@ def _contents(comparison: Comparison) -> list[dict[str, Any]]:
 # --- turns -----------------------------------------------------------------------------------------------------------
 
 
-def _groups(rows: Sequence[Row], look: Look) -> Iterator[dict[str, Any]]:
+def _groups(rows: Sequence[Row], made: Sequence[dict[str, Any]], look: Look) -> Iterator[dict[str, Any]]:
     """The rows; those of many same turns one after another together, with what to say of them folded."""
     fold = _FOLD[look.view]
     for is_same, run in groupby(enumerate(rows), key=lambda found: found[1].is_same):
@@ -236,7 +246,7 @@ def _groups(rows: Sequence[Row], look: Look) -> Iterator[dict[str, Any]]:
         is_folded = is_same and fold and len(listed) >= fold and look.here not in {number for number, _ in listed}
         yield {
             "label": _folded_label([row for _, row in listed]) if is_folded else "",
-            "rows": [_row(number, row, look) for number, row in listed],
+            "rows": [made[number] for number, _ in listed],
         }
 
 

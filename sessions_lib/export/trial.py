@@ -50,13 +50,13 @@ def html(trial: Trial, *, redacted: bool = True) -> str:
         simulated=running.SIMULATED if trial.effects == "simulated" else "",
         checks=[shown(checking.name_of(check)) for check in trial.checks],
         sentences=[shown(sentence) for sentence in table.verdicts(rows)],
-        rows=[_row(row, shown) for row in rows],
+        rows=[written(row, shown) for row in rows],
         answers=answers,
         redacted=redaction.sentence() if redacted else NOT_REDACTED,
     )
 
 
-def _row(row: Row, shown: Any) -> dict[str, Any]:
+def written(row: Row, shown: Any) -> dict[str, Any]:
     variant, rate = row.variant, row.rate
     differs = [f"{name}: {value}" for name in _DIFFERS if (value := getattr(variant, name)) not in (None, ())]
     if variant.change:
