@@ -1,4 +1,4 @@
-"""The files to import in what a person names: files as they are, folders and zips searched for JSON and JSONL.
+"""The files to import in what a person names: files as they are, what folders and zips hold of JSON and databases.
 
 Every path gives something: what is no regular file, cannot be read or holds nothing to import is refused by its name,
 and the others go on. A device or a pipe is never opened.
@@ -17,7 +17,7 @@ from sessions_lib.errors import ImportRefused
 from sessions_lib.importers import zips
 from sessions_lib.importers.source import Source
 
-_EXTENSIONS = (".jsonl", ".json", ".ndjson")
+_EXTENSIONS = (".jsonl", ".json", ".ndjson", ".db", ".sqlite")
 _SPECIAL = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),

@@ -72,23 +72,6 @@ def _says(*names: str) -> Any:
     )
 
 
-def _is_gemini_cli(records: Records) -> bool:
-    listed = records.whole.get("messages")
-    if isinstance(listed, list) and any(
-        isinstance(m, Mapping) and m.get("type") in ("gemini", "user", "info") for m in listed
-    ):
-        return True
-    return not records.is_list and any(item.get("type") == "gemini" for item in records.items)
-
-
-def _are_responses(records: Records) -> bool:
-    if records.is_list:
-        return any(
-            m.get("type") in ("function_call", "function_call_output") and "role" not in m for m in records.items
-        )
-    return isinstance(records.whole.get("output"), list) and records.whole.get("object") == "response"
-
-
 def _is_opencode(records: Records) -> bool:
     whole = records.whole
     if {"time", "id"} <= whole.keys() and "role" not in whole and messages_in(whole) is None:
@@ -108,13 +91,6 @@ def _has_tables(*names: bytes) -> Any:
 
 
 REFUSED = (
-    known("a Gemini CLI session", _is_gemini_cli, "turn its toolCalls, thoughts and tokens into messages"),
-    known("a list of OpenAI Responses items", _are_responses, "join its function calls and outputs to messages"),
-    known(
-        "an OpenAI Agents SDK database",
-        _has_tables(b"agent_messages", b"agent_sessions"),
-        "read the rows of agent_messages, Responses items, by session",
-    ),
     known("an opencode database", _has_tables(b"part", b"session"), "join its session, message and part tables"),
     known("a part of opencode's storage", _is_opencode, "join its session, message and part folders"),
     known("a part of a ChatGPT export without conversations", _is_chatgpt_rest),

@@ -293,7 +293,7 @@ def test_what_a_provider_is_sent_of_an_imported_session_is_valid(path: Path) -> 
 
 
 def test_a_plain_clone_has_files_of_every_tool() -> None:
-    made = sorted(path for path in DATA.rglob("*.json*") if not path.name.endswith(".meta.json"))
+    made = sorted(p for p in DATA.rglob("*.*") if p.is_file() and not p.name.endswith(".meta.json"))
 
     formats = {report.format for _, report in map(importers.read, made)}
 

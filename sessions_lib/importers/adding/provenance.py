@@ -14,6 +14,7 @@ from typing import Any
 
 from sessions_lib import messages, names, times
 from sessions_lib.errors import SessionError
+from sessions_lib.importers.belonging import files_of
 from sessions_lib.importers.imported import Imported
 from sessions_lib.importers.readers import label_of
 from sessions_lib.importers.source import Source
@@ -25,12 +26,12 @@ VERSION = 2  # of what importers make of a source; a higher one reads unchanged 
 
 
 def stamp_of(source: Source) -> tuple[int, int] | None:
-    """Size and time of the source's file; ``None`` if it is gone."""
+    """Size and newest time of the files that a source is made of; ``None`` if it is gone."""
     try:
-        found = os.stat(source.path)
+        found = [os.stat(path) for path in files_of(source)]
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return sum(state.st_size for state in found), max(state.st_mtime_ns for state in found)
 
 
 def file_of(origin: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -37,7 +37,7 @@ def _is_one(one: Mapping[str, Any]) -> bool:
 
 def convert(listed: Sequence[Any], report: ImportReport) -> list[Message]:
     """The messages that ``listed`` says."""
-    reader = _Reader(report)
+    reader = Contents(report)
     for one in listed:
         if isinstance(one, Mapping):
             reader.take(one)
@@ -46,7 +46,7 @@ def convert(listed: Sequence[Any], report: ImportReport) -> list[Message]:
     return reader.messages
 
 
-class _Reader:
+class Contents:
     """The contents of one conversation, one after the other."""
 
     def __init__(self, report: ImportReport) -> None:

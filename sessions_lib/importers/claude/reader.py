@@ -258,7 +258,8 @@ def looks_like(records: Records) -> bool:
 def _is_record(record: Mapping[str, Any]) -> bool:
     kind = word(record.get("type"))
     if kind in ("user", "assistant"):
-        return isinstance(record.get("message"), dict)
+        message = record.get("message")
+        return isinstance(message, dict) and "parts" not in message  # those are Qwen Code's
     return kind in _TYPES and not record.keys().isdisjoint({"sessionId", "leafUuid", "uuid", "messageId"})
 
 
