@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sessions_lib.trials.trial import Trial
 
 
+_OWN = ".trial.json"  # a trial's file is called by its name and this
+
+
 @click.group("trial")
 @options.folder_of_all
 def trial() -> None:
@@ -125,7 +128,7 @@ def run(
 ) -> None:
     """Ask what is not answered yet, and say what came of it; Ctrl-C stops, the same command goes on.
 
-    TRIAL|FILE: The name of a trial, or a promptfoo YAML file, of which trials are made.
+    TRIAL|FILE: The name of a trial, its file, or a promptfoo YAML file, of which trials are made.
 
     Example: forkbook trial run short --repeats 20 --fail-below 0.8
     """
@@ -134,7 +137,7 @@ def run(
 
     offered = from_file(options.path(tools)) if tools else None
     worst = 1.0
-    for one in _named(options.manager(folder), name, repeats):
+    for one in _named(name, repeats, folder):
         if repeats is not None and repeats != one.repeats:
             one.extend(repeats)
         going = running.start(one, parallel, tools=offered, effects=effects)
@@ -154,11 +157,17 @@ def run(
         raise SessionError(f"A variant passed {worst:.0%} of its repeats, less than {fail_below:.0%}.")
 
 
-def _named(manager: SessionManager, name: str, repeats: int | None) -> list[Trial]:
-    """The trial ``name``, or those that the file ``name`` describes, each with the state it had before."""
+def _named(name: str, repeats: int | None, folder: str | None) -> list[Trial]:
+    """The trial ``name``, or those that the file ``name`` is or describes, each with the state it had before.
+
+    A trial's own file names its folder, too, where none is given.
+    """
     from sessions_lib.trials.trial import Trial
 
     path = options.path(name)
+    if path.name.endswith(_OWN) and path.is_file():
+        return [Trial.load(options.manager(folder or str(path.parent)).store, path.name.removesuffix(_OWN))]
+    manager = options.manager(folder)
     if path.suffix.lower() not in (".yaml", ".yml"):
         return [Trial.load(manager.store, name)]
     return [_of_case(manager, path, case, repeats) for case in _cases(path)]

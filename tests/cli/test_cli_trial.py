@@ -41,6 +41,30 @@ def test_a_trial_is_set_up_run_shown_and_listed(terminal: Terminal, server) -> N
     assert rows[0]["cost_usd"] is None
 
 
+def test_a_trial_is_run_by_its_file_wherever_that_is(terminal: Terminal, server) -> None:
+    terminal.session("a", LIGHTHOUSES, GULL)
+    name = terminal.ok("trial", "new", "a", "-p", "Sure?", "-c", "yes").strip()
+    file = str(terminal.folder / f"{name}.trial.json")
+
+    shown = terminal.ok(
+        "trial",
+        "run",
+        file,
+        "--repeats",
+        "10",
+        "--parallel",
+        "4",
+        "--fail-below",
+        "0.8",
+        SESSIONS_DIR="",
+        **model(server),
+    )
+
+    assert "10 of 10" in shown
+    assert len(server.requests) == 20
+    assert "There is no trial" in terminal.told("trial", "run", "gone.trial.json")
+
+
 def test_a_copy_asks_everything_again_under_its_own_name(terminal: Terminal, server) -> None:
     terminal.session("a", LIGHTHOUSES, GULL)
     name = terminal.ok("trial", "new", "a", "-p", "Sure?", "-c", "yes", "-n", "2").strip()
