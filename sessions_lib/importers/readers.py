@@ -21,7 +21,7 @@ from sessions_lib.importers.refused import REFUSED, nothing_in
 from sessions_lib.importers.source import Records
 
 _ALL = (
-    *(chat.EXPORT, claude.READER, qwen_code.READER, pi.READER, codex.READER, chatgpt.READER, claude_ai.READER),
+    *(chat.EXPORT, qwen_code.READER, claude.READER, pi.READER, codex.READER, chatgpt.READER, claude_ai.READER),
     *(open_webui.READER, librechat.READER, gemini_cli.READER, agents_sdk.READER, responses.READER),
     *REFUSED,
     *(chat.AI_SDK, chat.GEMINI, chat.ANTHROPIC, chat.FINETUNE, astorlm.READER, chat.LINES, chat.OPENAI),
