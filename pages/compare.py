@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.compare_parts import asking, comparing, deciding
+from pages.compare_parts import asking, blind, comparing, deciding, synthesize
 from pages.compare_parts.branch_map import branch_map
 from pages.compare_parts.grid import MOST_ROWS, grid, head
 from pages.shared import acting, browser, folder, links, presenting
@@ -60,6 +60,9 @@ with folder.errors_told():
         comparison, _ = comparing.load(shown, "prompts")
         presenting.draw(presentation.of_comparison(comparison, comparing.map_picture(listed, shown)))
         st.stop()
+    if blind.is_on() and len(shown) > 1:
+        blind.draw(comparing.load(shown, "prompts")[0])
+        st.stop()
     comparing.pickers(listed, shown)
     if len(shown) < 2:
         comparing.empty(listed)
@@ -74,6 +77,7 @@ with folder.errors_told():
         presenting.button()
         titles = {branch.id: branch.title for branch in comparison.branches}
         deciding.draw_verdict_menu(shown, titles)
+        synthesize.button(comparison)
         deciding.draw_home_button(shown, is_live=bool(asking.live(shown)))
         st.page_link(
             page("trials"),
@@ -83,6 +87,7 @@ with folder.errors_told():
             help="Ask each of these branches the same, ten times: is one better, or was it luck?",
         )
     deciding.draw_home(shown, titles)
+    synthesize.draw(comparison)
     deciding.draw_verdict(shown, titles)
     head(comparison, key="compare_head")
     branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)

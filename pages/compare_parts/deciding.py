@@ -1,6 +1,6 @@
-"""What a comparison is for: a verdict on the branches that are shown, and bringing one home.
+"""What a comparison is for: a verdict on the branches that are shown, and merging two.
 
-A verdict goes into the metadata of each branch. Bringing home makes a new session of two, after a preview; both sources
+A verdict goes into the metadata of each branch. A merge makes a new session of two, after a preview; both sources
 stay as they are.
 
 Does not judge or merge itself: ``verdicts`` and ``merge_sessions`` do.
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from pages.compare_parts import blind
 from pages.shared import folder, links
 from pages.shared.frame import page
 from pages.shared.safe_markdown import safe_label
@@ -28,6 +29,7 @@ _TURNS, _BY_TIME = "Chosen turns behind the last one", "Both, interleaved by tim
 def draw_verdict_menu(shown: Sequence[str], titles: Mapping[str, str]) -> None:
     """The menu that says which branch won, why, and under which tags."""
     with st.popover("Verdict", icon=":material/emoji_events:", key="compare_verdict", on_change="rerun"):
+        blind.button()
         winner = st.radio(
             "Which one won?",
             list(shown),
@@ -89,7 +91,8 @@ def draw_verdict(shown: Sequence[str], titles: Mapping[str, str]) -> None:
         ):
             letter = LETTERS[shown.index(session_id)]
             than = f" over {', '.join(LETTERS[shown.index(one)] for one in against)}" if against else ""
-            why = f": {safe_label(str(found['why']), 200)}" if found.get("why") else ""
+            why = ", judged blind" if found.get("blind") is True else ""
+            why += f": {safe_label(str(found['why']), 200)}" if found.get("why") else ""
             name = safe_label(titles.get(session_id, session_id), 60)
             st.markdown(f":material/emoji_events: **{letter} · {name}** won{than}{why}", width="content")
             st.button(
@@ -109,13 +112,13 @@ def _take_back(session_ids: Sequence[str]) -> None:
         st.session_state[_TOLD] = str(error)
 
 
-# ---------------------------------------------------------------- bring it home
+# ---------------------------------------------------------------- merge
 
 
 def draw_home_button(shown: Sequence[str], *, is_live: bool) -> None:
     """The button that opens the dialog; not while a branch is being answered."""
     st.button(
-        "Bring home",
+        "Merge",
         icon=":material/merge:",
         key="compare_home",
         help="Make one new session of two branches",
@@ -147,7 +150,7 @@ def _close() -> None:
     st.session_state.pop(_OPEN, None)
 
 
-@st.dialog("Bring a branch home", width="large", on_dismiss=_close)
+@st.dialog("Merge two branches", width="large", on_dismiss=_close)
 def _dialog(shown: Sequence[str], titles: Mapping[str, str]) -> None:
     def label(one: str) -> str:
         return f"{LETTERS[list(shown).index(one)]} · {titles.get(one, one)}"

@@ -1,4 +1,4 @@
-"""Commands that end an experiment: ``merge`` brings a branch home, ``verdict`` says which one won.
+"""Commands that end an experiment: ``merge`` makes one session of two, ``verdict`` says which one won.
 
 Do not change the sessions they are told of, but for the verdict in their metadata.
 """

@@ -1,7 +1,7 @@
 """Verdicts: which branch of a comparison won, and why, kept in the metadata of each.
 
-``"verdict": {"verdict": "won" | "lost", "against": [ids], "why": text, "when": time}``. A new verdict replaces the old
-one. Found again with ``verdict:won``.
+``"verdict": {"verdict": "won" | "lost", "against": [ids], "why": text, "when": time, "blind": true}``. A new verdict
+replaces the old one. Found again with ``verdict:won``.
 
 Does not judge: a person does.
 """
@@ -20,10 +20,17 @@ WON, LOST = "won", "lost"
 
 
 def give(
-    manager: SessionManager, winner: str, others: Sequence[str], why: str = "", tags: Iterable[str] = ()
+    manager: SessionManager,
+    winner: str,
+    others: Sequence[str],
+    why: str = "",
+    tags: Iterable[str] = (),
+    *,
+    is_blind: bool = False,
 ) -> list[str]:
     """Say that ``winner`` is better than ``others``, and tag it with ``tags``; a sentence for each that failed.
 
+    ``is_blind``: whoever judged did not know which was which.
     A session that is running can be judged; one that was deleted meanwhile is named, the others are written.
     """
     if not others or winner in others:
@@ -31,7 +38,13 @@ def give(
     failed = []
     for session_id in (winner, *others):
         against = [one for one in (winner, *others) if one != session_id] if session_id == winner else [winner]
-        verdict = {"verdict": WON if session_id == winner else LOST, "against": against, "when": times.now()}
+        verdict: dict[str, Any] = {
+            "verdict": WON if session_id == winner else LOST,
+            "against": against,
+            "when": times.now(),
+        }
+        if is_blind:
+            verdict["blind"] = True
         if why.strip():
             verdict["why"] = why.strip()
         try:

@@ -153,8 +153,7 @@ def _letters(branches: list[int]) -> str:
 def differs(comparison: Comparison) -> list[str]:
     """What each other branch did otherwise than the first, in a sentence each, from the numbers alone.
 
-    ``B made 2 more tool calls and took 720 more tokens in; one call failed; its answer is 6 words shorter.`` Nothing of
-    a branch without messages of its own.
+    ``B made 2 more tool calls; one call failed; its answer is 6 words shorter.`` Nothing of a branch without messages.
     """
     start = comparison.shared.messages
     held = [len(branch.messages) > start for branch in comparison.branches]
@@ -224,7 +223,8 @@ def verdict(comparison: Comparison) -> str:
         against = [LETTERS[ids.index(one)] for one in found.get("against") or () if one in ids]
         who = content.as_text(found.get("who"))
         when = times.parse(found.get("when"))
-        told = ", ".join(filter(None, [who, when.date().isoformat() if when else ""]))
+        blind = "judged blind" if found.get("blind") is True else ""
+        told = ", ".join(filter(None, [who, blind, when.date().isoformat() if when else ""]))
         why = content.as_text(found.get("why"))
         over = f" over {text.listed(against)}" if against else ""
         return f"{LETTERS[at]} won{over}{f': {why}' if why else ''}{f' ({told})' if told else ''}"

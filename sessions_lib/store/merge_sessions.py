@@ -1,4 +1,4 @@
-"""Bringing a branch home: two sessions become a new one, with a preview first.
+"""A merge: two sessions become a new one, with a preview first.
 
 Either chosen turns of the second are copied behind the first's last turn, or both are interleaved by time (the seeds'
 ``merge``, see ``merge``). The new session says what it was ``merged_from`` and is a fork of the first up to the

@@ -573,3 +573,48 @@ def test_drawn_answers_have_their_lists_and_their_changed_words_beside_them(app,
     words.first.locator("summary").click()
     expect(words.first.locator(".mark")).to_be_visible()
     expect(words.last.locator(".mark")).to_be_visible()  # what is opened in one branch is opened beside it
+
+
+def test_a_blind_verdict_is_given_and_reveals_which_was_which(serve):
+    app = serve()
+    manager = SessionManager(app.folder)
+    walk = manager.create("The walk", session_id="walk")
+    walk.extend([user("Plan a walk."), answer("Coast or hills?")])
+    hills = walk.fork("hills", title="Over the hills")
+    walk.extend([user("Go on."), answer("Follow the beach.", model="beach-model")])
+    hills.extend([user("Go on."), answer("Follow the ridge.", model="ridge-model")])
+    page = compared(app, "/compare?a=walk&b=hills")
+
+    page.get_by_role("button", name="Verdict").click()
+    page.get_by_role("button", name="Judge blind").click()
+    page.locator(".st-key-compare_blind_1").wait_for()
+    shown = page.locator("[data-testid=stMain]").inner_text()
+    assert "Follow the beach." in shown
+    assert "Follow the ridge." in shown
+    for told in ("The walk", "Over the hills", "beach-model", "tokens"):
+        assert told not in shown
+    ridge = 1 if "ridge" in page.locator(".st-key-compare_blind_1").inner_text() else 2
+    page.get_by_role("button", name=f"{ridge} is better").click()
+
+    won = page.locator("[class*=st-key-compare_won_]")
+    expect(won).to_contain_text("B · Over the hills won over A, judged blind")
+
+
+def test_synthesize_asks_what_is_shown_and_is_compared_with_the_branches(serve):
+    app = serve()
+    manager = SessionManager(app.folder)
+    walk = manager.create("The walk", session_id="walk")
+    walk.extend([user("Plan a walk."), answer("Coast or hills?")])
+    hills = walk.fork("hills", title="Over the hills")
+    walk.extend([user("Go on."), answer("Follow the beach.")])
+    hills.extend([user("Go on."), answer("Follow the ridge.")])
+    page = compared(app, "/compare?a=walk&b=hills")
+
+    page.get_by_role("button", name="Synthesize").click()
+    asked = page.get_by_role("dialog").get_by_label("What is asked")
+    expect(asked).to_have_value(re.compile("Branch B, “Over the hills”:\n\n```text\n.*Follow the ridge", re.DOTALL))
+    page.get_by_role("dialog").get_by_role("button", name="Ask").click()
+
+    expect(page.locator(f"{GRID} .heads .head")).to_have_count(3)
+    expect(page.locator(f"{GRID} .heads .head").nth(2)).to_contain_text("synthesis")
+    expect(page.get_by_role("dialog")).to_have_count(0)

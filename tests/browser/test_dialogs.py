@@ -15,7 +15,7 @@ from tests.browser.conftest import ROOT
 from tests.model_server import ModelServer, say
 
 PRESSED = {  # every dialog of the pages; whoever adds one adds its buttons below
-    "Tags", "Rename", "Export", "Import sessions", "Bring a branch home",
+    "Tags", "Rename", "Export", "Import sessions", "Merge two branches",
     "Edit and rerun", "Rerun with another model", "Try in parallel", "Delete", "Settings",
 }  # fmt: skip
 
