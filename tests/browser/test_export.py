@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
+from sessions_lib import SessionManager
 from sessions_lib.export import export
+from tests.export.written import cells
 
 SAID: list[dict[str, Any]] = [
     {"role": "user", "content": "<script>document.title='owned'</script> Tide?"},
@@ -68,3 +72,34 @@ def test_on_paper_the_tool_steps_are_open(chromium: Browser, tmp_path: Path) -> 
     assert page.get_by_text("2.1 m").bounding_box()["height"] > 10  # type: ignore[index]  # None fails the test too
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.close()
+
+
+def test_trajectories_notebooks_and_tables_are_downloaded_redacted_from_the_app(serve: Any) -> None:
+    app = serve()
+    session = SessionManager(app.folder).create("Tides", session_id="a")
+    session.extend([{"role": "user", "content": "I am ana@example.org"}, {"role": "assistant", "content": "Hello."}])
+    page = app.open("/chat?session=a")
+    page.locator(".st-key-chat-more button").first.click()
+    page.get_by_role("button", name="Export …").click()
+
+    for kind, name in (("atif", "Tides.json"), ("ipynb", "Tides.ipynb"), ("parquet", "Tides.zip")):
+        if kind != "atif":
+            page.locator(".st-key-chat-more button").first.click()
+            page.get_by_role("button", name="Export …").click()
+        page.locator(".st-key-chat-export_format input").click()
+        page.get_by_role("option", name=export.FORMATS[kind].label).click()
+        page.get_by_text("Redacted: e-mail address (1x).").wait_for()
+        app.settle(page)
+        with page.expect_download() as download:
+            page.locator(".st-key-chat-export_download button").click()
+
+        assert download.value.suggested_filename == name
+        data = download.value.path().read_bytes()
+        if kind == "parquet":
+            with zipfile.ZipFile(io.BytesIO(data)) as file:
+                assert file.namelist() == ["messages.parquet", "sessions.parquet"]
+                text = cells({name: file.read(name) for name in file.namelist()})
+        else:
+            text = data.decode()
+        assert "[e-mail address]" in text
+        assert "ana@example.org" not in text
