@@ -12,6 +12,7 @@ from sessions_lib.importers import zips
 from sessions_lib.importers.source import Source
 
 LOG = "-wal"  # behind a database's name: what was written last
+_IN_STORAGE = {"session", "info", "message", "part"}
 
 
 def files_of(source: Source) -> Iterator[Path]:
@@ -25,6 +26,16 @@ def files_of(source: Source) -> Iterator[Path]:
     for message, parts in messages_of(source):
         yield message.path
         yield from (part.path for part in parts)
+
+
+def source_of(written: Path) -> Path:
+    """What is to be imported when the file ``written`` changed: itself, its database, or the storage it is in."""
+    if written.name.endswith(LOG):
+        return written.with_name(written.name.removesuffix(LOG))
+    for folder in written.parents:
+        if folder.name in _IN_STORAGE and is_storage({one.name for one in folder.parent.glob("*")}):
+            return folder.parent
+    return written
 
 
 def is_storage(names: set[str]) -> bool:

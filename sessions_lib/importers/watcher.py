@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from sessions_lib.errors import SessionError
 from sessions_lib.importers import import_paths, places
+from sessions_lib.importers.belonging import source_of
 from sessions_lib.importers.progress import Progress
 from sessions_lib.store.manager import SessionManager
 
@@ -141,6 +142,7 @@ class Watcher:
                 told = self._told.get(timeout=left)
             except queue.Empty:
                 break
+            told = None if told is None else source_of(told)
             if told is not None and told not in found and self._is_followed(told):
                 if not found:
                     until = min(until, time.monotonic() + GATHER_S)

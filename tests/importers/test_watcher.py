@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ import pytest
 
 from sessions_lib import SessionManager
 from sessions_lib.importers import watcher
+from sessions_lib.importers.belonging import source_of
 from sessions_lib.importers.watcher import Round, Watcher
 from tests.cli.terminal import Terminal
 from tests.importers.files import claude, write_lines
@@ -135,6 +137,43 @@ def test_a_file_is_followed_alone_also_when_it_is_replaced(tmp_path: Path) -> No
         append(path.with_name("b.jsonl"), *lines("b", 1, 1))
         write_lines(path.with_suffix(".tmp"), *lines("a", 2)).rename(path)
         eventually(lambda: said(folder) == {"a": ["a0", "a1"]})
+
+
+def test_a_database_is_followed_while_its_tool_has_it_open(tmp_path: Path) -> None:
+    path, folder = tmp_path / "place" / "agents.db", tmp_path / "sessions"
+    path.parent.mkdir()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(
+        "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 0;"
+        "CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY, created_at TIMESTAMP, updated_at TIMESTAMP);"
+        "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT, message_data TEXT, created_at TIMESTAMP);"
+        "INSERT INTO agent_sessions VALUES ('s1', '2026-03-01 10:00:00', '2026-03-01 10:00:00');"
+    )
+
+    def say(text: str) -> None:
+        item = json.dumps({"role": "user", "content": text})
+        connection.execute("INSERT INTO agent_messages VALUES (NULL, 's1', ?, '2026-03-01 10:00:00')", (item,))
+
+    say("first")
+    with following(folder, path) as rounds:
+        assert said(folder) == {"agents": ["first"]}
+        say("second")
+        eventually(lambda: said(folder) == {"agents": ["first", "second"]})
+        time.sleep(1)
+        settled = len(rounds)
+        time.sleep(3)
+    assert len(rounds) == settled  # reading it wakes nobody
+    connection.close()
+
+
+def test_a_part_of_a_storage_is_no_source_of_its_own(tmp_path: Path) -> None:
+    for folder in ("session/p", "message/s1", "part/m1"):
+        (tmp_path / folder).mkdir(parents=True)
+
+    assert source_of(tmp_path / "part" / "m1" / "p1.json") == tmp_path
+    assert source_of(tmp_path / "message" / "s1" / "m1.json") == tmp_path
+    assert source_of(tmp_path / "a.db-wal") == tmp_path / "a.db"
+    assert source_of(tmp_path / "other" / "part" / "a.jsonl") == tmp_path / "other" / "part" / "a.jsonl"
 
 
 def test_a_place_that_goes_and_comes_again_is_followed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
