@@ -175,9 +175,7 @@ def _offered(yes: bool) -> list[Path]:
 
     found = importers.places()
     if not found:
-        raise SessionError(
-            "Claude Code, Codex and Pi keep no sessions here. Name a file or folder: forkbook import PATH"
-        )
+        raise SessionError("No tool that is known keeps sessions here. Name a file or folder: forkbook import PATH")
     listed = "\n".join(f"  {place}" for place in found)
     change.ask(f"These folders hold sessions:\n{listed}\nImport them? They are only read", yes, "Nothing was imported")
     return found

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sessions_lib.errors import ImportRefused
 from sessions_lib.importers import zips
+from sessions_lib.importers.belonging import is_storage
 from sessions_lib.importers.source import Source
 
 _EXTENSIONS = (".jsonl", ".json", ".ndjson", ".db", ".sqlite")
@@ -96,8 +97,9 @@ def _walk(folder: Path) -> Iterator[tuple[Path, str]]:
     except OSError as error:
         yield folder, f"a folder that cannot be read ({error.strerror or error})"
         return
+    parts = {path.name for path in entries if path.is_dir()}
     for path in entries:
-        if path.is_symlink():
+        if path.is_symlink() or (is_storage(parts) and path.is_dir() and path.name not in ("session", "info")):
             continue
         if path.is_dir():
             if not path.name.startswith("."):

@@ -10,7 +10,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from sessions_lib.importers import astorlm, pi
-from sessions_lib.importers.agents import agents_sdk, gemini_cli, qwen_code, responses
+from sessions_lib.importers.agents import (
+    agents_sdk,
+    atif,
+    copilot_chat,
+    copilot_cli,
+    gemini_cli,
+    opencode,
+    qwen_code,
+    responses,
+)
 from sessions_lib.importers.chat import reader as chat
 from sessions_lib.importers.chatgpt import reader as chatgpt
 from sessions_lib.importers.claude import reader as claude
@@ -21,8 +30,10 @@ from sessions_lib.importers.refused import REFUSED, nothing_in
 from sessions_lib.importers.source import Records
 
 _ALL = (
-    *(chat.EXPORT, qwen_code.READER, claude.READER, pi.READER, codex.READER, chatgpt.READER, claude_ai.READER),
-    *(open_webui.READER, librechat.READER, gemini_cli.READER, agents_sdk.READER, responses.READER),
+    *(chat.EXPORT, atif.READER, qwen_code.READER, claude.READER, pi.READER, codex.READER),
+    *(chatgpt.READER, claude_ai.READER),
+    *(open_webui.READER, librechat.READER, gemini_cli.READER, opencode.READER, copilot_cli.READER, copilot_chat.READER),
+    *(agents_sdk.READER, responses.READER),
     *REFUSED,
     *(chat.AI_SDK, chat.GEMINI, chat.ANTHROPIC, chat.FINETUNE, astorlm.READER, chat.LINES, chat.OPENAI),
 )

@@ -73,25 +73,10 @@ def _says(*names: str) -> Any:
 
 
 def _is_opencode(records: Records) -> bool:
-    whole = records.whole
-    if {"time", "id"} <= whole.keys() and "role" not in whole and messages_in(whole) is None:
-        return True
     return not records.is_list and any("sessionID" in item for item in records.items)
 
 
-def _has_tables(*names: bytes) -> Any:
-    def looks_like(records: Records) -> bool:
-        if not records.is_database or records.source is None:
-            return False
-        with records.source.open() as file:
-            schema = file.read(1 << 20)
-        return all(name in schema for name in names)
-
-    return looks_like
-
-
 REFUSED = (
-    known("an opencode database", _has_tables(b"part", b"session"), "join its session, message and part tables"),
     known("a part of opencode's storage", _is_opencode, "join its session, message and part folders"),
     known("a part of a ChatGPT export without conversations", _is_chatgpt_rest),
     known("ShareGPT training data", _is_sharegpt, "its from/value pairs name no tool-call ids; they would be made up"),

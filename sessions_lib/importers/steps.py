@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessions_lib.importers.imported import as_call
+from sessions_lib.importers.imported import UNKNOWN_KIND, as_call
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
 
@@ -58,6 +58,10 @@ class Steps:
         """A text, or another part of a content; blank texts are none."""
         if not isinstance(part, str) or part.strip():
             self._open().said.append(part)
+
+    def unknown(self, kind: str, texts: Sequence[str]) -> None:
+        """The texts in a part of a kind that is not known, marked as that."""
+        self._open().said.append({"type": UNKNOWN_KIND, "kind": kind, "text": "\n".join(texts)})
 
     def think(self, text: str) -> None:
         """What the model thought."""

@@ -12,6 +12,7 @@ import pytest
 from sessions_lib import importers, stats
 from sessions_lib.errors import ImportRefused
 from sessions_lib.messages import usage
+from sessions_lib.store.folder.index.catalog import Catalog
 from sessions_lib.store.manager import SessionManager
 from tests.importers.files import DATA, corpus, said, write_lines
 
@@ -202,4 +203,4 @@ def test_tokens_of_a_branch_are_counted_once(tmp_path: Path) -> None:
     list(importers.import_paths(manager, [AGENTS, GEMINI]))
     list(importers.import_paths(manager, [AGENTS, GEMINI]))
 
-    assert stats.figures(manager).tokens.total == 330 + 355 + 357 + 955 + 1010 + 1108
+    assert stats.figures(Catalog(manager.folder)).tokens.total == 330 + 355 + 357 + 955 + 1010 + 1108

@@ -35,7 +35,13 @@ def test_claude_ai_gives_the_line_that_ends_last_and_the_edit_before_as_a_fork()
         ("user", "And at Cape Ember?"),
         ("assistant", [None, "repl()"]),
         ("tool", "division by zero"),
-        ("assistant", "I cannot say.\n\nMind the rocks."),
+        (
+            "assistant",
+            [
+                {"type": "text", "text": "I cannot say."},
+                {"type": "unknown kind", "kind": "shout_block", "text": "Mind the rocks."},
+            ],
+        ),
     ]
     assert shown.title == "Tides at Ember"
     assert shown.messages[1]["reasoning_content"] == "Look it up."

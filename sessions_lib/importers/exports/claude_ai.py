@@ -142,7 +142,7 @@ def _answer(plain: dict[str, Any], listed: Sequence[Mapping[str, Any]], report: 
             steps.result(call_id, said, content.as_text(block.get("name")) or names.get(call_id, ""), **failed)
         elif kind not in _SILENT and (texts := texts_in(block)):
             report.unknown[content.as_text(kind)] += 1
-            steps.say("\n".join(texts))
+            steps.unknown(content.as_text(kind), texts)
         else:
             report.skipped[f"block: {kind}"] += 1
     return steps.messages()

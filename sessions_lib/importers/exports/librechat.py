@@ -151,7 +151,7 @@ def _take(steps: Steps, part: Mapping[str, Any], spare_id: str, report: ImportRe
         steps.say(dict(part) if kind != "agent_update" else "")
     elif texts := texts_in(part):
         report.unknown[kind] += 1
-        steps.say("\n".join(texts))
+        steps.unknown(kind, texts)
     else:
         report.skipped[f"part: {kind}"] += 1
 
