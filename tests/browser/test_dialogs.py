@@ -15,7 +15,8 @@ from tests.browser.conftest import ROOT
 from tests.model_server import ModelServer, say
 
 PRESSED = {  # every dialog of the pages; whoever adds one adds its buttons below
-    "Tags", "Rename", "Export", "Import sessions", "Merge two branches",
+    "Tags", "Rename", "Export", "Import sessions", "Merge two branches", "Synthesize",
+    "Change what was said and go on",
     "Edit and rerun", "Rerun with another model", "Try in parallel", "Delete", "Settings",
 }  # fmt: skip
 
@@ -399,6 +400,43 @@ def test_two_branches_become_one_session_under_the_title_that_was_typed_last(ser
     expect_closed(page, "Merged into")
     [made] = [info for info in manager.list() if info.meta.get("merged_from")]
     assert (made.title, made.messages) == ("One walk", 6)
+
+
+def test_synthesize_is_asked_as_it_was_typed_last_and_its_dialog_is_gone(serve):
+    app = serve()
+    manager = SessionManager(app.folder)
+    manager.create(session_id="a").extend([said("Plan a walk."), said("Coast?", "assistant")])
+    for one in ("b", "c"):
+        manager.open("a").fork(one, title=f"Way {one}").extend([said(f"{one}1"), said(f"{one}1!", "assistant")])
+    page = app.open("/compare?a=b&b=c")
+
+    opened(app, page, ".st-key-compare_synthesize")
+    page.keyboard.press("Escape")
+    expect(dialog(page)).to_have_count(0)
+    opened(app, page, ".st-key-compare_synthesize")
+    dialog(page).get_by_label("What is asked").fill("Which of b1 and c1?")
+    press(page, "Ask")
+
+    expect_closed(page, "Which of b1 and c1?")
+    [made] = [info for info in manager.list() if info.title.endswith("synthesis")]
+    assert manager.open(made.id).messages[2]["content"] == "Which of b1 and c1?"
+
+
+def test_an_answer_is_changed_as_it_was_typed_last_in_a_fork(app, make, manager):
+    make("edited")
+    page = app.open("/chat?session=edited")
+
+    in_chat_menu(app, page, 1, "change")
+    dialog(page).get_by_label("What it says instead").fill("The hills.")
+    app.settle(page)
+    press(page, "Make the fork")
+
+    expect_closed(page, "Changed by a person")
+    [fork] = [info for info in manager.list() if info.parent == "edited"]
+    assert manager.open(fork.id).messages[1]["content"] == "The hills."
+    assert manager.open("edited").messages[1]["content"] == "Coast?"
+    page.get_by_role("link", name="Original").click()
+    page.wait_for_url("**session=edited**")
 
 
 # ---------------------------------------------------------------- menus that do something and close
