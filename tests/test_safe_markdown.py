@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pages.shared.safe_markdown import safe_label, safe_markdown
+from pages.shared.safe_markdown import GrowingMarkdown, safe_label, safe_markdown
+from sessions_lib import answers
 from sessions_lib.text import visible
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -131,7 +132,7 @@ def test_code_is_shown_without_added_characters():
 
 
 def test_a_code_block_of_a_list_item_is_code_and_the_next_item_keeps_its_number():
-    assert safe_markdown("1. do\n   ```sh\n   ls $x\n   ```\n2. then") == "1. do\n\n````sh\nls $x\n````\n\n2. then"
+    assert safe_markdown("1. do\n   ```sh\n   ls $x\n   ```\n2. then") == "1. do\n   ````sh\n   ls $x\n   ````\n2. then"
 
 
 def test_a_block_that_is_not_closed_is_code_to_its_end():
@@ -143,8 +144,8 @@ def test_a_fence_inside_a_longer_fence_is_code():
 
 
 def test_a_diagram_is_shown_as_its_source():
-    assert safe_markdown("```mermaid\ngraph TD\n```") == "\n````text\ngraph TD\n````\n"
-    assert safe_markdown("~~~ Mermaid {x}\ngraph TD\n~~~") == "\n```text\ngraph TD\n```\n"
+    assert safe_markdown("```mermaid\ngraph TD\n```") == "````text\ngraph TD\n````"
+    assert safe_markdown("~~~ Mermaid {x}\ngraph TD\n~~~") == "```text\ngraph TD\n```"
 
 
 @pytest.mark.parametrize(
@@ -246,3 +247,38 @@ def test_signs_that_would_become_another_sign_are_parted(typed, written):
 
 def test_signs_in_a_label_are_parted():
     assert safe_label("a -> b >= c x->y") == "a \\-\u2060\\> b \\>\u2060\\= c x\\-\\>y"
+
+
+@given(st.lists(PIECES, max_size=30), st.integers(0, 6))
+@example(["a\n\n", "#", "#", " b\n", "c"], 0)
+@example(["1. a\n\n", "2", ". b"], 0)
+@example(["a\n", "b|c\n", "-|-", "x"], 0)
+@example(["- a\n", "- b\n", "  c\n", "- d"], 0)
+@example(["1. a\r\n\r\n", "2. b\r", "\nc\n\nd"], 0)
+def test_a_text_that_grows_is_drawn_as_the_whole(pieces, enough):
+    growing, text, settled = GrowingMarkdown(), "", []
+    tail = ""
+
+    for piece in pieces:
+        text += piece
+        done, tail = growing.draw(text, enough)
+        settled += [done] if done else []
+
+    blocks = [*settled, tail]
+    assert [(token.type, token.content) for block in blocks for token in tokens(block)] == [
+        (token.type, token.content) for token in tokens(safe_markdown(text))
+    ]
+
+
+def test_what_has_settled_of_a_growing_text_is_read_once(monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "sessions_lib.answers.read", lambda text, plain=answers.read: read.append(len(text)) or plain(text)
+    )
+    growing = GrowingMarkdown()
+    paragraph = "A **bold** word about the tide. " * 10 + "\n\n"
+
+    for count in range(1, 301):
+        growing.draw(paragraph * count, 1200)
+
+    assert max(read) <= 3 * len(paragraph)

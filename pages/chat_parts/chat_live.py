@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from pages.shared import folder
-from pages.shared.safe_markdown import safe_label, safe_markdown
+from pages.shared.safe_markdown import GrowingMarkdown, safe_label
 from sessions_lib import text as wording
 from sessions_lib import times
 from sessions_lib.agent import runs
@@ -75,7 +75,7 @@ class _LiveView:
             self._settled = st.container()
             self._text = st.empty()
             self._state = st.empty()
-        self._settled_to = 0
+        self._answer = GrowingMarkdown()
         began = times.parse(run.since)
         self._since = time.monotonic() - ((datetime.now(UTC) - began).total_seconds() if began else 0)
         self._version = -1
@@ -109,25 +109,13 @@ class _LiveView:
             self._show_text(text)
 
     def _show_text(self, text: str) -> None:
-        while len(text) - self._settled_to > 2 * TAIL:
-            cut = _settled_end(text, self._settled_to, self._settled_to + TAIL)
-            if cut is None:
-                break
-            self._settled.markdown(safe_markdown(text[self._settled_to : cut]))
-            self._settled_to = cut
-        if tail := text[self._settled_to :]:
-            self._text.markdown(safe_markdown(tail))
-
-
-def _settled_end(text: str, start: int, wanted: int) -> int | None:
-    """A place to cut before ``wanted``: behind a blank line, outside of any fenced block."""
-    end = text.rfind("\n\n", start, wanted)
-    while end > start:
-        part = text[start:end]
-        if sum(line.lstrip().startswith(("```", "~~~")) for line in part.split("\n")) % 2 == 0:
-            return end + 2
-        end = text.rfind("\n\n", start, end)
-    return None
+        settled, tail = self._answer.draw(text, TAIL)
+        if settled:
+            self._settled.markdown(settled)
+        if tail:
+            self._text.markdown(tail)
+        elif settled:
+            self._text.empty()
 
 
 @dataclass(frozen=True)

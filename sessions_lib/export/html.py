@@ -17,11 +17,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sessions_lib import messages, names, times
+from sessions_lib import answers, messages, names, times
 from sessions_lib.export import facts as export_facts
 from sessions_lib.export import markdown
 from sessions_lib.export.facts import Relative
@@ -33,9 +32,7 @@ from sessions_lib.text import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
-LONGEST_ANSWER = markdown.LONGEST_ANSWER
 CONTENTS_FROM = 4  # turns; shorter sessions need no table of contents
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
@@ -207,32 +204,22 @@ def _is_address(url: str) -> bool:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _renderer() -> MarkdownIt:
     from markdown_it import MarkdownIt  # imported when first used: listing sessions needs no Markdown
 
-    # Off: what would hide text (link definitions), change it (entities) or load something (images).
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.disable(["entity", "image", "reference", "html_block", "html_inline"])
-    parser.validateLink = lambda url: url.lower().startswith(  # type: ignore[method-assign]  # narrower than its own
-        ("https://", "http://", "mailto:")
-    )
-    return parser
+    drawn = MarkdownIt("commonmark")
+    drawn.add_render_rule("text_special", lambda _, tokens, at, *rest: escape(tokens[at].content))
+    drawn.add_render_rule("definition", lambda _, tokens, at, *rest: f"<p>{escape(tokens[at].content)}</p>\n")
+    drawn.add_render_rule("typed", lambda _, tokens, at, *rest: f'<p class="text">{text(tokens[at].content)}</p>')
+    return drawn
 
 
 def answer(value: str) -> str:
-    """A model's Markdown as HTML: no raw HTML, no images, links to web and mail only, headings from ``h3`` down."""
+    """A model's Markdown as HTML: what ``answers.read`` lets it be, with headings from ``h3`` down."""
     plain = visible(value)
-    unread = f'<p class="text">{escape(plain, quote=True)}</p>'
-    if len(plain) > LONGEST_ANSWER:
-        return unread
-    parser = _parser()
-    tokens = parser.parse(plain)
-    if _drops_cells(tokens, plain.split("\n")):
-        return unread
+    tokens = answers.read(plain)
     is_mixed = _RIGHT_TO_LEFT.search(plain) is not None
     for token in tokens:
-        if token.level > markdown.DEEPEST:
-            return unread
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
         token.attrs.pop("style", None)  # the policy allows no style but our sheet
@@ -243,23 +230,5 @@ def answer(value: str) -> str:
                 child.attrSet("rel", "noopener noreferrer nofollow")
                 if not child.attrGet("href"):  # "[text]()" would be a link to this very page
                     del child.attrs["href"]
-    return str(parser.renderer.render(tokens, parser.options, {}))
-
-
-def _drops_cells(tokens: Sequence[Token], lines: Sequence[str]) -> bool:
-    """True if a row of a table has more cells than its head: Markdown leaves them out, a record must not."""
-    cells: list[str] = []
-    row = ""
-    for before, token in pairwise(tokens):
-        if token.type == "tr_open":
-            cells = []
-        elif token.type == "inline" and before.type == "td_open" and token.map:
-            cells.append(token.content)
-            row = lines[token.map[0]]
-        elif token.type == "tr_close" and cells and _words(row) != _words(" ".join(cells)):
-            return True
-    return False
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text)
+    drawn = _renderer()
+    return str(drawn.renderer.render(tokens, drawn.options, {}))

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sessions_lib import messages
+from sessions_lib import answers, messages
 from sessions_lib.export import facts as export_facts
 from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message, Part
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-LONGEST_ANSWER = 60_000  # characters; parsing hostile Markdown takes more than linear time
-DEEPEST = 12  # levels of lists and quotes in an answer; parsers stop at 20 and drop the rest
 IMAGE_TYPES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
 _END = "\n\n## end\n"  # read after an answer, it must still be a heading of its own
@@ -239,7 +237,7 @@ def prompt(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    if not text.strip() or len(text) > LONGEST_ANSWER or _INDENTED.search(text):
+    if not text.strip() or len(text) > answers.LONGEST or _INDENTED.search(text):
         return False
     if _ENTITY.search(text):
         return False
@@ -260,31 +258,55 @@ def _is_plain(text: str) -> bool:
 def answer(text: str) -> str:
     """A model's Markdown with its headings two levels down, or a fenced block where it could reach out of its place."""
     plain = visible(text).strip("\n")
-    if len(plain) > LONGEST_ANSWER:
+    if len(plain) > answers.LONGEST:
         return fence(text, "markdown")
     if not _SPECIAL.search(plain) and not _INDENTED.search(plain) and "&" not in plain:
         return plain  # there is no mark in it that Markdown could read
-    safe = _kept_inside(plain, entities=False)
-    if safe is None:
-        safe = _kept_inside(_neutral(plain), entities=True)
-    return fence(text, "markdown") if safe is None else safe
+    tokens = answers.read(plain)
+    if any(token.type in ("typed", "definition") for token in tokens):
+        return fence(text, "markdown")
+    written = answers.written(tokens, plain.split("\n"), _Document())
+    return written if _stays_inside(written) else fence(text, "markdown")
 
 
-def _kept_inside(text: str, *, entities: bool) -> str | None:
-    """``text`` with its headings lowered, if that stays inside its place, else ``None``."""
-    tokens, has_definitions = _read(text + _END)
-    headings = [token for token in tokens[:-3] if token.type in ("heading_open", "heading_close")]
-    if headings:
-        lowered = _lowered(text, tokens[:-3])
-        if lowered is None:
-            return None
-        text = lowered
-        if all(token.markup.startswith("#") for token in headings):
-            for token in headings:  # more marks on a line of marks: nothing else is read otherwise
-                token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
-        else:
-            tokens, has_definitions = _read(text + _END)
-    return text if not has_definitions and _stays_inside(tokens, entities=entities) else None
+class _Document:
+    """Any reader of Markdown, raw HTML on: what it shows of an answer stays text."""
+
+    lowered = 2
+
+    def text(self, line: str) -> str:
+        return _AS_TYPED.sub(lambda match: _TYPED.get(match.group(), match.group()), line)
+
+    def code(self, content: str) -> str:
+        return content
+
+    def block(self, token: Token) -> str:
+        content = token.content.removesuffix("\n")
+        if token.type == "code_block":
+            return "\n".join(f"    {line}" if line else "" for line in content.split("\n"))
+        mark = token.markup[0] * max(len(token.markup), 3)
+        if _longest_run(content, mark[0]) >= len(mark):
+            mark = mark[0] * (_longest_run(content, mark[0]) + 1)
+        info = re.sub(r"[\\&`~<]", lambda match: f"&#{ord(match.group())};", " ".join(token.info.split()))
+        return f"{mark}{info}\n{content}\n{mark}"
+
+    def definition(self, content: str) -> str:
+        return f"\\{self.text(content)}"
+
+
+# What a text could still become: behind a backslash it stands as it was typed.
+_AS_TYPED = re.compile(
+    r"\\[!-/:-@\[-`{-~]|`|<|&(?=#?[A-Za-z0-9]{1,41};)|!(?=\[)|^>(?==)|(?<=\])[(:](?![ \t]*(?:https?://|mailto:))"
+)
+_TYPED = {
+    "`": "\\`",
+    "<": "&lt;",
+    "&": "&amp;",
+    "!": "&#33;",
+    ">": "\\>",
+    "(": "\\(",
+    ":": "\\:",
+}
 
 
 @cache
@@ -297,89 +319,26 @@ def _parser() -> MarkdownIt:
 
 
 def _read(text: str) -> tuple[list[Token], bool]:
-    """The tokens of ``text``, and whether it defines link references."""
+    """The tokens of ``text`` as others read it, and whether it defines link references."""
     env: dict[str, Any] = {}
     tokens = _parser().parse(text, env)
     return tokens, bool(env.get("references"))
 
 
-def _stays_inside(tokens: Sequence[Token], *, entities: bool) -> bool:
-    """True if the blocks before ``_END`` leave nothing open and hold nothing that another place could feel."""
-    if [token.type for token in tokens[-3:]] != ["heading_open", "inline", "heading_close"]:
+def _stays_inside(text: str) -> bool:
+    """True if the blocks of ``text`` leave nothing open and hold nothing that another place could feel."""
+    tokens, has_definitions = _read(text + _END)
+    if has_definitions or [token.type for token in tokens[-3:]] != ["heading_open", "inline", "heading_close"]:
         return False
     last = tokens[-3]
     if last.level != 0 or last.tag != "h2" or last.markup != "##" or tokens[-2].content != "end":
         return False
-    return all(_is_harmless(token, entities) for token in tokens[:-3])
+    return all(_is_harmless(token) for token in tokens[:-3])
 
 
-def _is_harmless(token: Token, entities: bool) -> bool:
-    if token.type in ("html_block", "html_inline", "image") or token.tag in ("h1", "h2") or token.level > DEEPEST:
+def _is_harmless(token: Token) -> bool:
+    if token.type in ("html_block", "html_inline", "image") or token.tag in ("h1", "h2"):
         return False
-    if token.type == "link_open":
-        address = re.sub(r"[\x00-\x20]", "", str(token.attrGet("href") or "")).lower()
-        scheme = re.match(r"[^/?#]*?(?::|%3a)", address)
-        return scheme is None or scheme.group() in ("http:", "https:", "mailto:")
-    if token.type == "text" and not entities and _ENTITY.search(token.content):
+    if token.type == "link_open" and not answers.leads_out(str(token.attrGet("href") or "")):
         return False
-    return all(_is_harmless(child, entities) for child in token.children or ())
-
-
-def _lowered(text: str, tokens: Sequence[Token]) -> str | None:
-    """``text``, read as ``tokens``, with each heading two levels down; ``None`` where one cannot be moved."""
-    lines = text.split("\n")
-    for token in reversed(tokens):
-        if token.type != "heading_open" or token.map is None:
-            continue
-        start, end = token.map
-        if token.markup.startswith("#"):
-            moved = "#" * min(6, len(token.markup) + 2)
-            pattern = rf"^((?:[ \t]*(?:>|[-+*]|\d{{1,9}}[.)]))*[ \t]*){token.markup}(?=[ \t]|$)"
-            lines[start], count = re.subn(pattern, rf"\g<1>{moved}", lines[start])
-            if not count:
-                return None
-        elif token.level == 0:
-            said = " ".join(line.strip() for line in lines[start : end - 1])
-            lines[start:end] = [f"{'###' if token.markup == '=' else '####'} {said}"]
-        else:
-            return None
-    return "\n".join(lines)
-
-
-_AS_TYPED = re.compile(r"\\[\\`<&!]|(`+)|<https?://[^\s<>]*>|<|&(?=[#A-Za-z][A-Za-z0-9]{0,40};)|!(?=\[)")
-
-
-def _neutral(text: str) -> str:
-    """``text`` with tags, entities and images outside code written so that they are shown as typed."""
-    lines = text.split("\n")
-    coded = {
-        number
-        for token in _parser().parse(text)
-        if token.type in ("fence", "code_block") and token.map
-        for number in range(*token.map)
-    }
-    pieces: list[str] = []
-    block: list[str] = []
-    for number, line in enumerate([*lines, ""]):
-        if number in coded or not line.strip() or number == len(lines):
-            pieces += _outside_code_spans("\n".join(block)).split("\n") if block else []
-            block = []
-            pieces += [line] if number < len(lines) else []
-        else:
-            block.append(line)
-    return "\n".join(pieces)
-
-
-def _outside_code_spans(text: str) -> str:
-    pieces, position = [], 0
-    while match := _AS_TYPED.search(text, position):
-        pieces.append(text[position : match.start()])
-        found, position = match.group(), match.end()
-        if match.group(1):
-            closing = re.compile(rf"(?<!`){found}(?!`)").search(text, position)
-            if closing:
-                found, position = text[match.start() : closing.end()], closing.end()
-        elif len(found) == 1:
-            found = {"<": "&lt;", "&": "&amp;", "!": "&#33;"}[found]
-        pieces.append(found)
-    return "".join([*pieces, text[position:]])
+    return all(_is_harmless(child) for child in token.children or ())
