@@ -171,7 +171,8 @@ with folder.errors_told(), session_queries.at_one_moment():
     elif not reading.of(folder.store().name):
         st.header("Nothing here yet", anchor=False)
         st.caption(
-            "Start a session, or load the demo: three quests with forks, a finished trial, and three months of small sessions."
+            "Start a session, or load the demo: three quests with forks, a finished trial, "
+            "and three months of small sessions."
         )
         draw_starter()
 
