@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
@@ -34,6 +36,9 @@ _STATES = {
     "running": "hsla(150, 60%, 45%, 0.35)",
     "unanswered": "hsla(220, 10%, 55%, 0.3)",
 }
+_TAGS_WIDTH, _MODEL_WIDTH, _TITLE_AND_OPTIONAL = 140, 150, 440  # pixels
+_PADDING, _CHIP = 16, 20  # of a cell, and around a tag
+_SLIM, _BROAD = "ilIjtfr.,:;'|!() -", "ABCDEFGHKLMNOPQRSTUVWXYZmw—…"
 _TALLEST = 17  # rows before the table scrolls by itself
 _OPTIONAL = ("inherited", "cost", "state")  # columns without anything in them are not shown
 _DAMAGE = "hsla(8, 80%, 55%, 0.35)"
@@ -42,6 +47,11 @@ _DAMAGE = "hsla(8, 80%, 55%, 0.35)"
 def tag_color(tag: str) -> str:
     """The colour of a tag's chip: the same in every table, whatever the case it is written in."""
     return f"hsla({_HUES[_number(tag) % len(_HUES)]}, 65%, 52%, 0.28)"
+
+
+def _chip_color(tag: str) -> str:
+    """The colour of a chip of the table: a tag's own, grey for the count of those that do not fit."""
+    return _STATES["unanswered"] if re.fullmatch(r"\+\d+", tag) else tag_color(tag)
 
 
 # Streamlit's name for the colour nearest to each hue.
@@ -103,25 +113,60 @@ def cost(info: SessionInfo, money: Spent) -> str | None:
 def frame_of(rows: Sequence[Row], where: tzinfo) -> pd.DataFrame:
     """The rows as the table shows them."""
     infos = [row.info for row in rows]
+    # One mark, and how many there are besides: a column for two would leave the title no room.
+    marks = [[*found[:1], *([f"+{len(found) - 1}"] if len(found) > 1 else [])] for found in map(states, infos)]
     costs = session_queries.costs([info.id for info in infos])
     return pd.DataFrame(
         {
             "open": ["Open"] * len(rows),
             "title": [title_cell(row.info, row.depth) for row in rows],
-            "tags": [[visible(tag) for tag in info.tags] for info in infos],
+            "state": marks,
+            "tags": [_tags(info.tags) for info in infos],
             "turns": pd.array([info.turns for info in infos], dtype="Int64"),
             "own": pd.array([info.own_tokens.total for info in infos], dtype="Int64"),
             "inherited": pd.array([inherited_tokens(info) for info in infos], dtype="Int64"),
             "cost": [cost(info, costs[info.id][0]) if info.id in costs else None for info in infos],
             "model": [_models(info.models) for info in infos],
             "last": [moments.both(info.last_active, where) for info in infos],
-            "state": [states(info) for info in infos],
         }
     )
 
 
 def _models(models: tuple[str, ...]) -> str:
-    return visible(models[-1]) + (f" +{len(models) - 1}" if len(models) > 1 else "") if models else ""
+    if not models:
+        return ""
+    more = f" +{len(models) - 1}" if len(models) > 1 else ""
+    return _fitted(visible(models[-1]), _MODEL_WIDTH - _width(more)) + more
+
+
+def _tags(tags: Sequence[str]) -> list[str]:
+    """The tags that fit into their column, and how many there are besides: ``["quest", "+26"]``."""
+    written = [_fitted(visible(tag), _TAGS_WIDTH - 40) for tag in tags]
+    room, count = float(_TAGS_WIDTH), 0
+    for left, tag in enumerate(written):
+        room -= _width(tag) + _CHIP
+        if room < (0 if left + 1 == len(written) else _width("+26") + _CHIP):
+            break
+        count += 1
+    count = max(count, min(1, len(written)))
+    return written[:count] + ([f"+{len(written) - count}"] if count < len(written) else [])
+
+
+def _width(written: str) -> float:
+    """About how many pixels ``written`` takes in a cell."""
+    return sum(
+        14 if unicodedata.east_asian_width(sign) in "WF" else 3.5 if sign in _SLIM else 8 if sign in _BROAD else 6.2
+        for sign in written
+    )
+
+
+def _fitted(written: str, width: float) -> str:
+    """``written``, ended by "…" where it does not fit into a cell of ``width`` pixels: a table cuts without a sign."""
+    if _width(written) <= width - _PADDING:
+        return written
+    while written and _width(written + "…") > width - _PADDING:
+        written = written[:-1]
+    return written.rstrip() + "…"
 
 
 def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
@@ -136,7 +181,7 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
             "Title", width=_title_width(frame), help="A fork stands under the session it was forked from."
         ),
         "tags": column.MultiselectColumn(
-            "Tags", options=tags, color=[tag_color(tag) for tag in tags] or None, width=150
+            "Tags", options=tags, color=[_chip_color(tag) for tag in tags] or None, width=_TAGS_WIDTH
         ),
         "turns": column.NumberColumn("Turns", width=52),
         "own": column.NumberColumn(
@@ -153,12 +198,15 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
             width=78,
             help="What was spent in this session. ≥: not all of its answers have a price. Unmetered: a local server.",
         ),
-        "model": column.TextColumn("Model", width=122),
+        "model": column.TextColumn("Model", width=_MODEL_WIDTH),
         "last": column.TextColumn("Last message", width=174),
         "state": column.MultiselectColumn(
             "State",
             options=states_here,
-            color=[_STATES.get(state, _DAMAGE) for state in states_here] or None,
+            color=[
+                _STATES["unanswered"] if state.startswith("+") else _STATES.get(state, _DAMAGE) for state in states_here
+            ]
+            or None,
             width=_state_width(frame),
         ),
     }
@@ -167,11 +215,13 @@ def _columns(frame: pd.DataFrame, key: str, ids: list[str]) -> dict[str, Any]:
 def _title_width(frame: pd.DataFrame) -> int:
     """What the other columns leave of a page 1280 pixels wide."""
     optional = {"inherited": 76, "cost": 78, "state": _state_width(frame)}
-    return 476 - sum(width for name, width in optional.items() if frame[name].map(_says_something).any())
+    return _TITLE_AND_OPTIONAL - sum(
+        width for name, width in optional.items() if frame[name].map(_says_something).any()
+    )
 
 
 def _state_width(frame: pd.DataFrame) -> int:
-    return 186 if frame["state"].map(len).max() > 1 else 96
+    return 124 if frame["state"].map(len).max() > 1 else 96
 
 
 def _opened(key: str, ids: list[str]) -> None:
@@ -191,6 +241,7 @@ def draw(rows: Sequence[Row], where: tzinfo) -> list[str]:
     ids = [row.info.id for row in rows]
     key = "sessions_table_" + hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:12]
     frame = frame_of(rows, where)
+    frame["title"] = [_fitted(title, _title_width(frame)) for title in frame["title"]]
     event: Any = st.dataframe(
         frame,
         key=key,

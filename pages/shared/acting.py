@@ -211,7 +211,9 @@ def _tag_dialog(sessions: list[str]) -> None:
             worn += folder.current(session).tags
     st.caption(text.count(len(sessions), "session") if len(sessions) > 1 else safe_label(folder.title_of(sessions[0])))
     known = list(dict.fromkeys([*folder.manager().tags(), *worn]))
-    add = st.multiselect(
+    # Save stands beside the field: an open list of tags would lie over it below.
+    row = st.container(horizontal=True, vertical_alignment="bottom", wrap=False, gap="small")
+    add = row.multiselect(
         "Add",
         known,
         accept_new_options=True,
@@ -228,7 +230,7 @@ def _tag_dialog(sessions: list[str]) -> None:
             key="sessions_tags_to_remove",
             placeholder="Choose",
         )
-    if st.button("Save", key="sessions_tags_save", type="primary", disabled=not (add or remove)):
+    if row.button("Save", key="sessions_tags_save", type="primary", disabled=not (add or remove)):
         change_tags(sessions, add, remove)
         close()
         st.rerun()

@@ -21,8 +21,14 @@ PRICED_ALONE = "Only what has a price; the sentence under the figures names what
 Picked = Callable[[str], None]
 Spec = dict[str, Any]
 _PICK = "pick"
-_FIRST_WEEKS = "date(datum.value) <= 7 ? timeFormat(datum.value, '%b') : ''"  # a month's name over its first week
+# A month's name over its first week, with the year under the first name and under each January.
+_FIRST_WEEKS = (
+    "date(datum.value) > 7 ? '' : datum.index == 0 || month(datum.value) == 0 ? "
+    "[timeFormat(datum.value, '%b'), timeFormat(datum.value, '%Y')] : timeFormat(datum.value, '%b')"
+)
 _FAILED = "#d94a57"  # what failed, in both themes
+# What a kind of token is drawn in on every page; no branch of a comparison has one of these.
+TOKEN_COLORS = {"input": "#64748b", "cached": "#94a3b8", "output": "#4d7c0f", "reasoning": "#84a845"}
 _FADED = {"condition": {"param": _PICK, "value": 1}, "value": 0.35}  # all but what was clicked
 
 
@@ -71,15 +77,32 @@ def _short(value: str) -> str:
     return "$,.3~r" if value.endswith("cost") else "~s"
 
 
+def _dates(count: int) -> Spec:
+    """An axis of ``count`` days: ``06 Sep``, with the year under the first date and under the first of each year."""
+    # Ticks are days, weeks or months apart, so the first of a year stands that far into January at most.
+    apart = next(days for most, days in ((30, 1), (120, 7), (10**9, 31)) if count <= most)
+    is_new = f"datum.index == 0 || (month(datum.value) == 0 && date(datum.value) <= {apart})"
+    day, year = "timeFormat(datum.value, '%d %b')", "timeFormat(datum.value, '%Y')"
+    return {"labelExpr": f"{is_new} ? [{day}, {year}] : {day}", "tickCount": 8, "labelOverlap": True, "grid": False}
+
+
 def by_day(
-    frame: pd.DataFrame, value: str, title: str, series: str | None = None, order: Sequence[str] = (), room: int = 560
+    frame: pd.DataFrame,
+    value: str,
+    title: str,
+    series: str | None = None,
+    order: Sequence[str] = (),
+    *,
+    colors: Sequence[str] = (),
+    room: int = 560,
 ) -> Spec:
     """Bars by day of ``value``, stacked by the column ``series``; ``frame`` has ``day`` (dates at midnight).
 
-    ``room`` is about how many pixels there are for all days.
+    ``colors`` are those of ``order``, else the theme's. ``room`` is about how many pixels there are for all days.
     """
     shown = frame.assign(date=frame["day"].dt.strftime("%Y-%m-%d"))
-    days = {"format": "%d %b", "tickCount": 8, "labelOverlap": True, "grid": False}
+    count = max(1, int((shown["day"].max() - shown["day"].min()).days) + 1) if len(shown) else 1
+    days = _dates(count)
     encoding: Spec = {
         "x": {"field": "day", "type": "temporal", "title": None, "axis": days},
         "y": {"field": value, "type": "quantitative", "title": None, "axis": {"format": _short(value), "tickCount": 4}},
@@ -89,11 +112,9 @@ def by_day(
     if series:
         names = list(order) or sorted(shown[series].unique())
         shown = shown.assign(rank=shown[series].map({name: number for number, name in enumerate(names)}))
-        legend = {"orient": "top"}
-        encoding["color"] = {"field": series, "type": "nominal", "title": None, "sort": names, "legend": legend}
+        encoding["color"] = _colors(series, names, colors)
         encoding["order"] = {"field": "rank", "type": "quantitative"}
         encoding["tooltip"].insert(1, _tip(series, "Of"))
-    count = max(1, int((shown["day"].max() - shown["day"].min()).days) + 1) if len(shown) else 1
     bar = {"type": "bar", "size": max(1.5, min(24, 0.8 * room / count)), "cornerRadius": 1}
     return _chart(shown, 220, bar, encoding, "date")
 
@@ -159,13 +180,21 @@ def columns(frame: pd.DataFrame, name: str, value: str, title: str) -> Spec:
     return _chart(frame, 200, {"type": "bar", "cornerRadiusEnd": 3}, encoding, name)
 
 
-def steps(frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[str]) -> Spec:
+def _colors(series: str, order: Sequence[str], colors: Sequence[str]) -> Spec:
+    """The names of ``order`` in ``colors`` (in the theme's, if none are given), told above the chart."""
+    scale = {"scale": {"domain": list(order), "range": list(colors)}} if colors else {}
+    legend = {"orient": "top", "offset": 8}
+    return {"field": series, "type": "nominal", "title": None, "sort": list(order), "legend": legend, **scale}
+
+
+def steps(
+    frame: pd.DataFrame, x: str, value: str, series: str, order: Sequence[str], *, colors: Sequence[str] = ()
+) -> Spec:
     """Stacked columns turn by turn: what each turn sent and got."""
-    legend = {"orient": "top"}
     encoding = {
         "x": {"field": x, "type": "ordinal", "title": "Turn", "axis": {"labelAngle": 0, "labelOverlap": True}},
         "y": {"field": value, "type": "quantitative", "title": None, "axis": {"format": "~s", "tickCount": 4}},
-        "color": {"field": series, "type": "nominal", "title": None, "sort": list(order), "legend": legend},
+        "color": _colors(series, order, colors),
         "tooltip": [_tip(x, "Turn", "ordinal"), _tip(series, "Of"), _tip(value, "Tokens", "quantitative")],
         "opacity": _FADED,
     }

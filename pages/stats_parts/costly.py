@@ -111,9 +111,10 @@ def growth(rows: pd.DataFrame, mark: str) -> None:
         def picked(turn: str) -> None:
             st.session_state["stats_go"] = ("chat", links.to_chat(session, int(prompts[int(float(turn))])))
 
+        colors = [charts.TOKEN_COLORS[kind] for kind in ("input", "output")]
         charts.show(
             "growth",
-            charts.steps(shown, "turn", "total", "name", ("Sent", "Written")),
+            charts.steps(shown, "turn", "total", "name", ("Sent", "Written"), colors=colors),
             len(turns),
             lambda: readable(turns),
             picked,

@@ -150,7 +150,9 @@ def tokens_by_day(chosen: Filters, mark: str) -> None:
             KINDS if stack == "kind" else list(shown.groupby("name")["total"].sum().sort_values(ascending=False).index)
         )
         shown = shown.groupby(["day", "name"])["total"].sum().reset_index()
-        chart = charts.by_day(shown.assign(total=shown["total"].astype("float64")), "total", "Tokens", "name", order)
+        colors = list(charts.TOKEN_COLORS.values()) if stack == "kind" else []
+        shown = shown.astype({"total": "float64"})
+        chart = charts.by_day(shown, "total", "Tokens", "name", order, colors=colors)
         nothing = charts.UNKNOWN_TOKENS if days["total"].isna().any() else "No tokens."
         name = f"tokens-by-day-{stack}"
         charts.show(name, chart, len(days), lambda: readable(days), _day_picked, mark, "date", nothing)

@@ -157,6 +157,25 @@ def test_enter_in_the_field_of_tags_adds_what_was_typed_and_no_more(app, make, m
     assert manager.open("entered").tags == ["zebra"]
 
 
+def test_an_open_list_of_tags_leaves_save_free(app, make):
+    make("free").add_tag("old")
+    page = app.open("/sessions?session=free")
+
+    opened(app, page, ".st-key-sessions_own_tag")
+    add_tag(page, "new")
+    dialog(page).get_by_role("combobox", name="Add").click()
+    page.get_by_role("option").first.wait_for()
+
+    save = page.locator(".st-key-sessions_tags_save button")
+    expect(save).to_be_enabled()
+    assert save.evaluate(
+        """node => {
+          const box = node.getBoundingClientRect();
+          return node.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+        }"""
+    )
+
+
 def test_tags_of_several_sessions_change_together(app, manager):
     page = app.open("/sessions?tag=coast")
 

@@ -147,3 +147,22 @@ def test_nothing_of_a_title_is_interpreted_in_either_theme(app, scheme):
     chart(page, "expensive-sessions")
     assert page.locator(".stMain b").count() == 0
     assert page.locator(".st-key-stats_growth input").input_value() == "Tower <b>notes</b> $5 $6 :red[x]"
+
+
+def test_kinds_of_tokens_have_colours_of_no_branch(app):
+    drawing = chart(app.open("/stats?when=all"), "tokens-by-day-kind")
+
+    fills = drawing.evaluate(
+        "node => [...node.querySelectorAll('.mark-rect path[aria-label]')].map(e => e.getAttribute('fill'))"
+    )
+
+    assert set(fills) == {"#64748b", "#4d7c0f"}  # in and out: indigo, teal, amber and pink are branches A to D
+
+
+def test_an_axis_of_days_says_the_year(app):
+    drawing = chart(app.open("/stats?when=all"), "tokens-by-day-kind")
+
+    written = drawing.locator("text, tspan").all_text_contents()
+
+    assert "2026" in written
+    assert "04 Mar" in written

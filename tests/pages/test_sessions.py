@@ -217,6 +217,33 @@ def test_tags_are_found_in_any_case_and_a_deleted_session_leaves_none(open_page,
     assert open_page("sessions").multiselect(key="sessions_tags").options == ["Python"]
 
 
+def test_what_does_not_fit_into_a_cell_says_so(open_page, folder):
+    write(
+        folder,
+        "a",
+        said("Is the way along the coast shorter than the way over the hills?"),
+        said("x", "assistant", model="gpt-4"),
+        said("y", "assistant", model="claude-sonnet-4-5"),
+        said("z", "assistant", model="claude-sonnet-4-5-20250929-thinking"),
+        title="Is the way along the coast shorter than the way over the hills? " * 3,
+        tags=[f"tag-{number}" for number in range(28)],
+    )
+    write(folder, "b", said("Short"), said("y", "assistant", model="claude-sonnet-4-5"), tags=["coast"])
+    write(
+        folder, "c", said("x"), said("1", "assistant", model="gpt-4"), said("2", "assistant", model="claude-sonnet-4-5")
+    )
+
+    rows = open_page("sessions").dataframe[0].value.set_index("title")
+
+    long = next(title for title in rows.index if title.startswith("Is the way"))
+    assert long.endswith("…")
+    assert list(rows.loc[long, "tags"]) == ["tag-0", "tag-1", "+26"]
+    assert rows.loc[long, "model"].endswith("… +2")
+    assert list(rows.loc["Short", "tags"]) == ["coast"]
+    assert rows.loc["x", "model"] == "claude-sonnet-4-5 +1"
+    assert list(rows.columns)[1:3] == ["state", "tags"]
+
+
 def test_the_filters_of_the_address_narrow_the_list(open_page, folder):
     write(folder, "a", said("one"), said("x", "assistant", model="m-1"), tags=["red", "blue"])
     write(folder, "b", said("two"), tags=["red"])
