@@ -29,7 +29,7 @@ import pandas as pd
 
 from sessions_lib import prices, query, times
 from sessions_lib.query import Query
-from sessions_lib.store import family, records
+from sessions_lib.store import family, tagging
 from sessions_lib.store.numbers import BY_DAY, BY_NAME, COUNTS, MESSAGES, MONEY, SESSIONS, TOKENS, TOOLS, Figures
 from sessions_lib.store.store import SessionCatalog
 
@@ -261,7 +261,7 @@ def trial(results: Iterable[Any], checks: Sequence[str]) -> pd.DataFrame:
 def _names(catalog: SessionCatalog, split: str | None) -> dict[str, str]:
     """What a person sees for a tag's folded name, or for none; models are called what they are called."""
     if split == "tag":
-        return {**{records.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
+        return {**{tagging.tag_key(tag): tag for tag in catalog.tags()}, "": NO_TAG}
     return {"": NO_MODEL} if split == "model" else {}
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "sessions_lib"
 ROWS = [
     ["errors", "names", "times", "text", "unseen"],
-    ["answers", "messages", "query", "redaction", "own_prices"],
+    ["answers", "answer_markdown", "messages", "query", "redaction", "own_prices"],
     ["price_table", "prices", "snippets"],
     ["store"],
     ["agent", "compare", "stats", "importers", "trials"],

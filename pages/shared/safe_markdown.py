@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from sessions_lib import answers
+from sessions_lib import answer_markdown, answers
 from sessions_lib.answers import PUNCTUATION, TARGET
 from sessions_lib.text import visible
 
@@ -48,7 +48,7 @@ def safe_markdown(text: str) -> str:
     >>> safe_markdown("costs $5 :red[now] ![x](https://example.org/x.png)")
     'costs \\\\$5 \\\\:red[now] !\\\\[x](https://example.org/x.png)'
     """
-    return _parted(answers.write(text, _Streamlit(visible(text))))
+    return _parted(answer_markdown.write(text, _Streamlit(visible(text))))
 
 
 def _parted(written: str) -> str:
@@ -71,15 +71,17 @@ class GrowingMarkdown:
         plain = visible(text[self._read :])
         lines = plain.split("\n")
         reader = _Streamlit(plain)
-        start, done, tokens = answers.settled(answers.read(plain), lines)
+        start, done, tokens = answer_markdown.settled(answers.read(plain), lines)
         settled = ""
         if start:
-            self._settled += answers.written(done, lines, reader) + ("\n" if lines[start - 1].strip() else "\n\n")
+            self._settled += answer_markdown.written(done, lines, reader) + (
+                "\n" if lines[start - 1].strip() else "\n\n"
+            )
             *_, end = islice(_LINE_END.finditer(text, self._read), start)
             self._read = end.end()
             if len(self._settled) > enough and tokens[0].map and tokens[0].map[0] == start:  # not inside a list
                 settled, self._settled = _parted(self._settled.rstrip("\n")), ""
-        return settled, _parted(self._settled + answers.written(tokens, lines, reader))
+        return settled, _parted(self._settled + answer_markdown.written(tokens, lines, reader))
 
 
 def safe_label(text: str, limit: int | None = None) -> str:

@@ -8,24 +8,21 @@ Does not know how a prompt is answered: it shows the events of ``Agent.stream``.
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from sessions_lib import text
-from sessions_lib.cli import change, look, options, printing
+from sessions_lib.cli import change, edge, look, options, printing
 from sessions_lib.errors import BudgetReached, SessionError, SessionLocked
 from sessions_lib.messages import attachments
 
 if TYPE_CHECKING:
     from sessions_lib.agent.agent import Agent, Prompt
     from sessions_lib.agent.approval import Decision
-    from sessions_lib.agent.cancellation import Stop
     from sessions_lib.agent.events import Event, Finished
     from sessions_lib.agent.tools import Tool
     from sessions_lib.messages.tool_calls import Call
@@ -216,8 +213,8 @@ class _Talk:
         hold = self._begin(asked)
         self.attached.clear()
         with (
-            _stoppable() as stop,
-            _apart() as answers,
+            edge.stoppable() as stop,
+            edge.answer_apart() as answers,
             closing(self.agent.stream(asked, hold=hold, stop=stop)) as events,
         ):
             return _show(events, answers, self.agent.session.meta)
@@ -265,39 +262,6 @@ def _prompts() -> Iterator[str]:
         except KeyboardInterrupt:
             printing.talk("")
             return
-
-
-@contextmanager
-def _stoppable() -> Iterator[Stop]:
-    """Within it Ctrl-C, a closed terminal and SIGTERM stop the answer, which keeps what was said, however often."""
-    from sessions_lib.agent.cancellation import Stop
-
-    stop = Stop()
-    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _apart() -> Iterator[TextIO]:
-    """Standard output for the answer alone: within it, what tools and their programs print goes to standard error."""
-    sys.stdout.flush()
-    try:
-        kept = os.dup(1)
-    except OSError:  # there is none
-        yield sys.stdout
-        return
-    os.dup2(2, 1)
-    try:
-        with open(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, closefd=False) as answers:
-            yield answers
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
 
 
 def _show(events: Iterator[Event], answers: TextIO, meta: Mapping[str, Any]) -> bool:

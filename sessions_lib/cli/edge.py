@@ -1,4 +1,4 @@
-"""Where the command line meets the system: its texts, its errors, its exit codes.
+"""Where the command line meets the system: its texts, its errors, its signals, its exit codes.
 
 Does not know any command.
 """
@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from sessions_lib.errors import SessionError
 from sessions_lib.text import visible
+
+if TYPE_CHECKING:
+    from sessions_lib.agent.cancellation import Stop
 
 
 def run(program: str) -> NoReturn:
@@ -27,10 +32,43 @@ def run(program: str) -> NoReturn:
     except BrokenPipeError:
         _quiet_pipe()
     except OSError as error:
-        _tell(f"{error.filename or 'The output'}: {error.strerror or error}. Free space or choose another place.")
+        _tell(f"{error.filename or 'The output'}: {error.strerror or error}. {_next_step(error)}")
     except KeyboardInterrupt:
         _tell("Stopped.")
     sys.exit(1)
+
+
+@contextmanager
+def stoppable() -> Iterator[Stop]:
+    """Within it Ctrl-C, a closed terminal and SIGTERM stop the answer, which keeps what was said, however often."""
+    from sessions_lib.agent.cancellation import Stop
+
+    stop = Stop()
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in numbers}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def answer_apart() -> Iterator[TextIO]:
+    """Standard output for the answer alone: within it, what tools and their programs print goes to standard error."""
+    sys.stdout.flush()
+    try:
+        kept = os.dup(1)
+    except OSError:  # there is none
+        yield sys.stdout
+        return
+    os.dup2(2, 1)
+    try:
+        with open(kept, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors, closefd=False) as answers:
+            yield answers
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _call(program: str, arguments: list[str]) -> None:
@@ -67,6 +105,18 @@ def _open_texts() -> None:
 def _texts(arguments: Sequence[str]) -> list[str]:
     """The arguments as UTF-8 texts; Python hands out their bytes as lone surrogates where the locale is not UTF-8."""
     return [os.fsencode(argument).decode("utf-8", "replace") for argument in arguments]
+
+
+def _next_step(error: OSError) -> str:
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return "Check the name."
+        case IsADirectoryError():
+            return "Name a file in it."
+        case PermissionError():
+            return "Fix its permissions, or choose another place."
+        case _:
+            return "Free space or choose another place."
 
 
 def _tell(sentence: str) -> None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sessions_lib import answers, messages
+from sessions_lib import answer_markdown, answers, messages
 from sessions_lib.export import facts as export_facts
 from sessions_lib.messages import content, places, tool_calls
 from sessions_lib.messages.content import Message, Part
@@ -265,7 +265,7 @@ def answer(text: str) -> str:
     tokens = answers.read(plain)
     if any(token.type in ("typed", "definition") for token in tokens):
         return fence(text, "markdown")
-    written = answers.written(tokens, plain.split("\n"), _Document())
+    written = answer_markdown.written(tokens, plain.split("\n"), _Document())
     return written if _stays_inside(written) else fence(text, "markdown")
 
 

@@ -19,7 +19,7 @@ from sessions_lib import messages, names, times
 from sessions_lib.errors import SessionError, SessionExists, SessionNotFound
 from sessions_lib.messages.content import Message
 from sessions_lib.query import parse
-from sessions_lib.store import records
+from sessions_lib.store import tagging
 from sessions_lib.store.family import family_of, kin
 from sessions_lib.store.records import Hit, Purgeable, SessionInfo, TrashEntry
 from sessions_lib.store.session import Session, fork
@@ -61,7 +61,7 @@ class SessionManager:
         """
         kept: list[str] = []
         for tag in tags:
-            kept = records.with_tag(kept, tag)
+            kept = tagging.with_tag(kept, tag)
         wanted_title = title if title and title.strip() else None
         base = names.random_id()
         if wanted_title:

@@ -13,8 +13,9 @@ Pure functions. Does not write, and never changes a message it is given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from sessions_lib import messages as m
 from sessions_lib.errors import SessionError
@@ -156,3 +157,16 @@ def _turn_times(turns: Sequence[Sequence[Message]], unknown: datetime) -> list[d
         latest = max(latest, moment) if moment else latest
         found.append(latest)
     return found
+
+
+def with_source(meta: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """``meta`` with the session ``source`` among those that were merged into it; ``SessionError`` where it is odd."""
+    sources = meta.get("merged_from")
+    if sources is None:
+        sources = []
+    if not isinstance(sources, list) or not all(isinstance(one, str) for one in sources):
+        raise SessionError(
+            f"The metadata of {str(meta.get('id'))[:60]!r} is odd: merged_from is no list of session ids. "
+            "Nothing was changed. Correct it in the file, or take it out, and merge again."
+        )
+    return {**meta, "merged_from": list(dict.fromkeys([*sources, source]))}

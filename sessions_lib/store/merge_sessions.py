@@ -16,7 +16,7 @@ from sessions_lib import messages, names, text
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import content, encoding
 from sessions_lib.messages.content import Message
-from sessions_lib.store import merge, records
+from sessions_lib.store import merge, records, tagging
 from sessions_lib.store.manager import SessionManager
 from sessions_lib.store.session import Session
 
@@ -84,7 +84,7 @@ def join(manager: SessionManager, plan: Preview, new_id: str | None = None) -> S
     """Write what ``plan`` shows as a new session and return it; ``SessionExists`` if ``new_id`` is taken."""
     a, b = manager.open(plan.first), manager.open(plan.second)
     tags = list(a.tags)
-    tags += [tag for tag in b.tags if records.tag_key(tag) not in set(map(records.tag_key, tags))]
+    tags += [tag for tag in b.tags if tagging.tag_key(tag) not in set(map(tagging.tag_key, tags))]
     kept = {key: value for key, value in a.meta.items() if key in _KEPT}
     encoding.encode_lines(plan.messages)  # what cannot be stored is said before a session is made for it
     shared_with = plan.messages[plan.shared - 1]["id"] if plan.shared else None

@@ -38,8 +38,6 @@ MESSAGES = (
 TOOLS = ("tool", "calls", "failures", "unanswered", "sessions", "duration_ms", "timed")
 BY_DAY = ("day", "name", "sessions", *COUNTS, *TOKENS, *MONEY)
 BY_NAME = ("name", "sessions", "forks", "wins", *COUNTS, *TOKENS, *MONEY)
-BY_SESSION = ("id", "parent", "title", "in_file", "turns", "total", "answers", *MONEY)
-CONTEXT = ("number", "role", "time", "is_own", "context", "input", "output", "total", *MONEY)
 Rows = list[tuple[Any, ...]]
 
 

@@ -28,9 +28,9 @@ from sessions_lib.store.records import (
     Metadata,
     SessionInfo,
     given_title,
-    tags_of,
     verdict,
 )
+from sessions_lib.store.tagging import tags_of
 
 
 @dataclass(frozen=True, slots=True)

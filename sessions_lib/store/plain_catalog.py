@@ -18,7 +18,8 @@ from sessions_lib.query import Query
 from sessions_lib.store import family
 from sessions_lib.store.plain import Scanned, hits_in, is_active, is_found, money, own_cost
 from sessions_lib.store.plain_numbers import PlainNumbers
-from sessions_lib.store.records import Hit, Page, SessionInfo, hits_newest_first, newest_first, tag_counts, tag_key
+from sessions_lib.store.records import Hit, Page, SessionInfo, hits_newest_first, newest_first
+from sessions_lib.store.tagging import tag_counts, tag_key
 
 Infos = list[SessionInfo]  # the method ``list`` hides the type of that name inside the class
 Hits = list[Hit]

@@ -20,7 +20,8 @@ from sessions_lib.prices import Spent
 from sessions_lib.query import Query
 from sessions_lib.store.numbers import COUNTS, MONEY, TOKENS, Figures, Rows
 from sessions_lib.store.plain import Scanned, is_found, money
-from sessions_lib.store.records import SessionInfo, newest_first, tag_key, verdict
+from sessions_lib.store.records import SessionInfo, newest_first, verdict
+from sessions_lib.store.tagging import tag_key
 
 _UNKNOWN: usage.Counts = (None, None, None, None, None)
 _MICROSECOND = timedelta(microseconds=1)

@@ -5,19 +5,16 @@ Does not know where sessions are kept, and reads and writes nothing.
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sessions_lib import text, times
-from sessions_lib.errors import SessionError
-from sessions_lib.messages import clean, usage
+from sessions_lib.messages import usage
 from sessions_lib.messages.content import Message
 from sessions_lib.snippets import Range
 
-MAX_TAG = 100
 MARK_AT = "title_mark_at"  # in metadata: where the mark of a made title begins, if its words do not tell
 META_VERSION = 1
 WAITING = "waiting_for_yes"  # in metadata: the ids of the calls that wait for a person, in order
@@ -170,63 +167,6 @@ class Forked:
     left_out: int
 
 
-# ---------------------------------------------------------------- tags
-
-
-def clean_tag(tag: object) -> str:
-    """``tag`` on one line without blanks around it; ``SessionError`` if nothing is left or it is too long."""
-    if not isinstance(tag, str) or not (words := "".join(c if c.isprintable() else " " for c in clean(tag)).split()):
-        raise SessionError("A tag cannot be empty. Give it a word.")
-    line = " ".join(words)
-    if len(line) > MAX_TAG:
-        raise SessionError(f"A tag is at most {MAX_TAG} characters; this one has {len(line)}.")
-    return line
-
-
-def tag_key(tag: str) -> str:
-    """``tag`` as tags are compared: case, blanks and the way an accent is composed make no other tag."""
-    return unicodedata.normalize("NFC", " ".join(tag.split())).casefold()
-
-
-def with_tag(tags: list[str], tag: str) -> list[str]:
-    """``tags`` and ``tag``, unless it is there in some spelling of upper and lower case."""
-    wanted = clean_tag(tag)
-    return tags if any(tag_key(t) == tag_key(wanted) for t in tags) else [*tags, wanted]
-
-
-def without_tag(tags: list[str], tag: str) -> list[str]:
-    """``tags`` without ``tag``, upper and lower case ignored."""
-    return [t for t in tags if tag_key(t) != tag_key(tag)]
-
-
-def changed_tags(meta: Mapping[str, Any], add: Iterable[str], remove: Iterable[str]) -> list[str]:
-    """The tags in ``meta`` without those to ``remove``, and then with those to ``add``."""
-    tags = Metadata(meta).tags
-    for tag in remove:
-        tags = without_tag(tags, tag)
-    for tag in add:
-        tags = with_tag(tags, tag)
-    return tags
-
-
-def with_source(meta: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """``meta`` with the session ``source`` among those that were merged into it; ``SessionError`` where it is odd."""
-    sources = meta.get("merged_from")
-    if sources is None:
-        sources = []
-    if not isinstance(sources, list) or not all(isinstance(one, str) for one in sources):
-        raise SessionError(
-            f"The metadata of {str(meta.get('id'))[:60]!r} is odd: merged_from is no list of session ids. "
-            "Nothing was changed. Correct it in the file, or take it out, and merge again."
-        )
-    return {**meta, "merged_from": list(dict.fromkeys([*sources, source]))}
-
-
-def tags_of(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tags in ``meta``, each once, upper and lower case alike."""
-    return tuple({tag_key(tag): tag for tag in reversed(Metadata(meta).tags)}.values())[::-1]
-
-
 # ---------------------------------------------------------------- lists
 
 
@@ -303,17 +243,6 @@ def hits_newest_first(hits: Sequence[Hit]) -> list[Hit]:
     """``hits`` by the time of their message (without one, of their session), then session, then the later message."""
     by_place = sorted(hits, key=lambda hit: (hit.session, hit.message is not None, -(hit.message or 0)))
     return sorted(by_place, key=lambda hit: hit.when or NEVER, reverse=True)
-
-
-def tag_counts(rows: Sequence[SessionInfo]) -> dict[str, int]:
-    """How many of ``rows`` wear each tag, the most worn first; tags that differ by case only are one."""
-    spelled: dict[str, set[str]] = {}
-    counts: dict[str, int] = {}
-    for row in rows:
-        for tag in row.tags:
-            spelled.setdefault(tag_key(tag), set()).add(tag)
-            counts[tag_key(tag)] = counts.get(tag_key(tag), 0) + 1
-    return {min(spelled[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key], key))}
 
 
 # ---------------------------------------------------------------- damage

@@ -23,7 +23,7 @@ from sessions_lib import messages, names, text, times
 from sessions_lib.errors import InvalidMessage, SessionError
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
-from sessions_lib.store import documents, records
+from sessions_lib.store import documents, records, tagging
 from sessions_lib.store import merge as merging
 from sessions_lib.store.memory import MemoryStore
 from sessions_lib.store.records import Contents, DamagedLine, as_told
@@ -203,18 +203,18 @@ class Session:
 
     def add_tag(self, tag: str) -> None:
         """Add ``tag``; one that differs only by case or blanks is the same tag."""
-        self._change_meta(lambda values: {**values, "tags": records.with_tag(records.Metadata(values).tags, tag)})
+        self._change_meta(lambda values: {**values, "tags": tagging.with_tag(records.Metadata(values).tags, tag)})
 
     def remove_tag(self, tag: str) -> None:
         """Take ``tag`` away, in whatever case it is written."""
-        self._change_meta(lambda values: {**values, "tags": records.without_tag(records.Metadata(values).tags, tag)})
+        self._change_meta(lambda values: {**values, "tags": tagging.without_tag(records.Metadata(values).tags, tag)})
 
     def change_tags(self, add: Iterable[str] = (), remove: Iterable[str] = ()) -> None:
         """Take tags away, then add some: all at once, or nothing (``SessionError`` for a tag that cannot be one).
 
         A tag that is added in another spelling than it is taken away in is there, in the new spelling.
         """
-        self._change_meta(lambda values: {**values, "tags": records.changed_tags(values, list(add), list(remove))})
+        self._change_meta(lambda values: {**values, "tags": tagging.changed_tags(values, list(add), list(remove))})
 
     def _change_meta(self, change: Change) -> None:
         with self._store.changing_meta(self._id, change, self._known):
@@ -255,7 +255,7 @@ class Session:
         with self._held() as hold:
             self.refresh()
             merged = merging.merge(self.messages, other.messages)
-            with self._store.changing_meta(self._id, partial(records.with_source, source=other.id), self._known):
+            with self._store.changing_meta(self._id, partial(merging.with_source, source=other.id), self._known):
                 if len(merged) != len(self.messages):
                     with self._mutex:
                         self._store.replace(self._id, merged, self._known, hold, kept_as="merged")

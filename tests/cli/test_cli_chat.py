@@ -440,3 +440,10 @@ def test_a_picture_and_a_text_go_with_the_first_prompt(terminal: Terminal) -> No
     (listed,) = [json.loads(line) for line in terminal.ok("list", "--json").splitlines()]
     assert listed["title"].startswith("Look.")
     assert terminal.ok("search", "iVBOR") == ""
+
+
+def test_a_file_that_is_not_there_is_no_question_of_space(terminal: Terminal) -> None:
+    refused = terminal.run("chat", "--once", "Look.", "--attach", "gone.png")
+
+    assert refused.returncode == 1
+    assert refused.stderr == "gone.png: No such file or directory. Check the name.\n"

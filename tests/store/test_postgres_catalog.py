@@ -10,7 +10,7 @@ import pytest
 
 from sessions_lib import SessionManager, query
 from sessions_lib.errors import SessionError
-from sessions_lib.store import records
+from sessions_lib.store import records, tagging
 from sessions_lib.store.folder import metadata, scan
 from sessions_lib.store.plain_catalog import KEYS, PlainCatalog
 from sessions_lib.store.postgres import summary
@@ -61,7 +61,7 @@ def same(store: PostgresStore, folder: Path) -> None:
     truth = plain.list()
     assert kept.list() == truth
     assert kept.list(3) == truth[:3]
-    assert kept.tags() == records.tag_counts(truth)
+    assert kept.tags() == tagging.tag_counts(truth)
     assert (kept.models(), kept.lineage()) == (plain.models(), plain.lineage())
     ids = [row.id for row in truth]
     assert kept.infos(ids) == {row.id: row for row in truth}

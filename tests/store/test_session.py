@@ -26,7 +26,7 @@ from sessions_lib.errors import (
     SessionNotFound,
     StorageError,
 )
-from sessions_lib.store import records
+from sessions_lib.store import tagging
 from tests.record import GULL, LIGHTHOUSES, METRES, TALLER, call, result, said, write
 
 WALK = [
@@ -423,7 +423,7 @@ def test_any_title_and_tags_survive(tmp_path_factory: pytest.TempPathFactory, ti
 
     again = manager.open("x")
     assert again.meta.get("title") == (title if title.strip() else None)
-    assert {records.clean_tag(tag).casefold() for tag in kept} == {tag.casefold() for tag in again.tags}
+    assert {tagging.clean_tag(tag).casefold() for tag in kept} == {tag.casefold() for tag in again.tags}
     assert again.tags == session.tags
 
 

@@ -20,7 +20,7 @@ from sessions_lib.importers.readers import label_of
 from sessions_lib.importers.source import Source
 from sessions_lib.messages.content import Message
 from sessions_lib.redaction import ids
-from sessions_lib.store import records
+from sessions_lib.store import records, tagging
 
 VERSION = 2  # of what importers make of a source; a higher one reads unchanged files again
 
@@ -88,7 +88,7 @@ def tags_of(tags: Iterable[str]) -> list[str]:
     kept: list[str] = []
     for tag in tags:
         try:
-            kept = records.with_tag(kept, tag)
+            kept = tagging.with_tag(kept, tag)
         except SessionError:
             continue
     return kept

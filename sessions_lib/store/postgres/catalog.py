@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from sessions_lib import query
 from sessions_lib.prices import Spent
 from sessions_lib.query import Query
-from sessions_lib.store import family, plain, records
+from sessions_lib.store import family, plain, tagging
 from sessions_lib.store.plain_numbers import PlainNumbers
 from sessions_lib.store.postgres import search, summary
 from sessions_lib.store.postgres.conditions import Condition, about_sessions, active
@@ -151,7 +151,7 @@ class PostgresCatalog:
 
     def find_by_tag(self, tag: str) -> Infos:
         """The sessions that wear ``tag``, upper and lower case alike, newest first."""
-        return self._infos("%s = any(s.labels)", (records.tag_key(tag),))
+        return self._infos("%s = any(s.labels)", (tagging.tag_key(tag),))
 
     def find_by_date(self, day: date, zone: tzinfo | None = None) -> Infos:
         """The sessions with a message of ``day`` in ``zone`` (default: this machine's), newest first."""

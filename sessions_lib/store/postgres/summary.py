@@ -18,7 +18,7 @@ import msgspec
 
 from sessions_lib import prices, query
 from sessions_lib.messages import encoding, places
-from sessions_lib.store import plain, records
+from sessions_lib.store import plain, records, tagging
 from sessions_lib.store.plain import Scanned, scanned
 from sessions_lib.store.plain_catalog import KEYS
 from sessions_lib.store.plain_numbers import microseconds
@@ -156,7 +156,7 @@ def _columns(session: Scanned) -> dict[str, Any]:
         "damaged": bool(info.damaged or info.fault),
         "title_text": as_text(query.fold(plain.title_text(info))),
         "tags": [as_text(query.fold_name(tag)) for tag in tags],
-        "labels": [as_text(records.tag_key(tag)) for tag in tags],
+        "labels": [as_text(tagging.tag_key(tag)) for tag in tags],
         "spelled": [as_text(tag) for tag in tags],
         "models": [as_text(query.fold_name(model)) for model in info.models],
         "model_names": [as_text(model) for model in info.models],

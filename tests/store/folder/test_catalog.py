@@ -22,7 +22,7 @@ import pytest
 
 from sessions_lib import SessionManager, messages, prices, query, stats
 from sessions_lib.messages import model_calls, tool_calls, usage
-from sessions_lib.store import family, plain, records
+from sessions_lib.store import family, plain, records, tagging
 from sessions_lib.store.folder import message_heads, scan
 from sessions_lib.store.folder.index import catalog, file_states, fulltext, schema, search, upkeep
 from sessions_lib.store.folder.index.catalog import Catalog
@@ -86,7 +86,7 @@ def same(kept: Catalog, folder: Path) -> None:
     truth = scan.plain(folder).list()
     assert kept.list() == truth
     assert kept.list(3) == truth[:3]
-    assert kept.tags() == records.tag_counts(truth)
+    assert kept.tags() == tagging.tag_counts(truth)
     figures = stats.figures(kept)
     counted = replace(figures, first_token_ms=None, money=prices.NOTHING, money_again=prices.NOTHING)
     assert counted == plain_figures(folder)

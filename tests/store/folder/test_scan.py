@@ -13,7 +13,7 @@ import pytest
 
 from sessions_lib import SessionManager, query
 from sessions_lib.messages.usage import Totals
-from sessions_lib.store import records
+from sessions_lib.store import tagging
 from sessions_lib.store.folder import scan as listing
 from sessions_lib.store.folder.index.catalog import Catalog
 from sessions_lib.store.records import Hit, SessionInfo
@@ -281,7 +281,7 @@ def test_tags_are_counted_without_regard_to_case(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.meta.json", {"tags": tags})
     manager = SessionManager(tmp_path)
 
-    assert manager.tags() == records.tag_counts(listing.plain(tmp_path).list()) == {"Python": 2, "résumé, café #1": 1}
+    assert manager.tags() == tagging.tag_counts(listing.plain(tmp_path).list()) == {"Python": 2, "résumé, café #1": 1}
     assert sorted(ids(manager.find_by_tag("PYTHON"))) == ["a", "b"]
     manager.delete("b")
     assert manager.tags() == {"Python": 1}

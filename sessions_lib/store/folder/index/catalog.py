@@ -27,7 +27,7 @@ from typing import Any
 from sessions_lib import query
 from sessions_lib.prices import Spent
 from sessions_lib.query import Query
-from sessions_lib.store import family, records
+from sessions_lib.store import family, tagging
 from sessions_lib.store.folder.index import fulltext, pricing, search
 from sessions_lib.store.folder.index.numbers import FolderNumbers
 from sessions_lib.store.folder.index.rows import INFO, info_of, to_us
@@ -135,7 +135,7 @@ class Catalog(Upkeep):
 
     def find_by_tag(self, tag: str) -> Infos:
         """The sessions that wear ``tag``, upper and lower case alike, newest first."""
-        wanted = records.tag_key(tag)
+        wanted = tagging.tag_key(tag)
         tagged = "s.n IN (SELECT session FROM names WHERE kind='label' AND name=?)"
         return self.ask(lambda db: _infos(db, f"WHERE {tagged} ORDER BY s.last_active DESC, s.id", (wanted,)))
 

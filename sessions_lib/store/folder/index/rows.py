@@ -24,7 +24,7 @@ from typing import Any
 from sessions_lib import prices, query
 from sessions_lib.errors import SessionError
 from sessions_lib.messages import usage
-from sessions_lib.store import records
+from sessions_lib.store import records, tagging
 from sessions_lib.store.folder import disk, message_heads, metadata, scan
 from sessions_lib.store.folder.index import sums
 from sessions_lib.store.folder.index.fold import Fold
@@ -240,7 +240,7 @@ def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | N
     origin = records.Metadata(meta)
     row.meta = json.dumps(meta, ensure_ascii=False, default=str)
     row.title = records.given_title(meta) or row.prompt or row.id
-    tags = records.tags_of(meta)
+    tags = tagging.tags_of(meta)
     row.tags = json.dumps(tags, ensure_ascii=False)
     row.title_text = " ".join(query.fold("\n".join(filter(None, (records.given_title(meta), *tags)))).split())
     row.parent, row.inherited = origin.parent, min(origin.inherited, row.messages)
@@ -257,7 +257,7 @@ def _describe(row: Row, meta: dict[str, Any], fault: str | None, said: Stamp | N
 def _write_names(db: sqlite3.Connection, row: Row) -> None:
     """Tags, models, tools and the verdict as the filters compare them; ``label`` are tags as they are counted."""
     named = [("tag", query.fold_name(tag), tag) for tag in json.loads(row.tags)]
-    named += [("label", records.tag_key(tag), tag) for tag in json.loads(row.tags)]
+    named += [("label", tagging.tag_key(tag), tag) for tag in json.loads(row.tags)]
     named += [("model", query.fold_name(model), model) for model in json.loads(row.models)]
     named += [("tool", query.fold_name(tool), tool) for tool in json.loads(row.tools)]
     if row.verdict:
