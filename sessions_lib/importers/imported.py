@@ -96,6 +96,11 @@ def word(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list; none in anything else."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def texts_in(value: Any) -> list[str]:
     """The texts in a record of an unknown kind: what stands under the names that texts have everywhere, each once.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions_lib import importers
+from sessions_lib import importers, stats
 from sessions_lib.errors import ImportRefused
 from sessions_lib.export import atif
 from sessions_lib.messages import content, usage
@@ -193,3 +193,35 @@ def test_our_own_trajectories_come_back_as_what_was_said(tmp_path: Path, name: s
 
     assert heard(found.messages) == heard(first.messages)
     assert usage.total(found.messages) == usage.total(first.messages)
+
+
+@pytest.mark.parametrize("name", ["copilot-cli/events.jsonl", "qwen-code", "gemini-cli", "copilot-chat/log.jsonl"])
+def test_a_log_that_grows_line_by_line_is_the_same_session_in_the_end(tmp_path: Path, name: str) -> None:
+    source = DATA / name
+    lines = (source if source.is_file() else next(source.glob("*.jsonl"))).read_text().splitlines(keepends=True)
+    path = tmp_path / "log" / "log.jsonl"
+    path.parent.mkdir()
+    growing, whole = SessionManager(tmp_path / "growing"), SessionManager(tmp_path / "whole")
+
+    for end in range(1, len(lines) + 1):
+        path.write_text("".join(lines[:end]))
+        list(importers.import_paths(growing, [path]))
+    list(importers.import_paths(whole, [path]))
+
+    def heard(manager: SessionManager) -> set[tuple[str, str]]:
+        opened = [manager.open(info.id) for info in manager.list()]
+        return {(message["role"], content.text(message)) for one in opened for message in one.messages}
+
+    assert heard(whole) <= heard(growing)  # what was replaced meanwhile may have stayed
+    assert stats.figures(growing.catalog).tokens.total == stats.figures(whole.catalog).tokens.total
+
+
+def test_a_field_of_the_wrong_kind_costs_no_more_than_itself(tmp_path: Path) -> None:
+    asked = {"requestId": "r1", "message": {"text": "Land ho?"}, "response": [{"value": "Aye."}], "variableData": 3}
+    (tmp_path / "chat.json").write_text(
+        json.dumps({"requests": [{**asked, "result": {"metadata": {"toolCallRounds": 1}}}]})
+    )
+
+    (found,), _ = importers.read(tmp_path / "chat.json")
+
+    assert said(found.messages) == [("user", "Land ho?"), ("assistant", "Aye.")]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sessions_lib import times
-from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, fill_times, iso, set_usage, word
+from sessions_lib.importers.imported import SUB_AGENT, Imported, ImportReport, fill_times, iso, objects, set_usage, word
 from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.steps import Steps, joined
@@ -164,8 +164,8 @@ def _answer(plain: dict[str, Any], said: Any, step: Record, model: str) -> list[
     for part in said if isinstance(said, list) else [said] if said else []:
         steps.say(part)
     names: dict[str, str] = {}
-    for number, call in enumerate(step.get("tool_calls") or ()):
-        if isinstance(call, Mapping):
+    for number, call in enumerate(objects(step.get("tool_calls"))):
+        if call:
             call_id = word(call.get("tool_call_id")) or f"{own['id']}:call{number}"
             told = call.get("extra")
             raw = told.get("arguments") if isinstance(told, Mapping) else None

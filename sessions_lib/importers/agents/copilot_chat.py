@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sessions_lib import times
-from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso, set_usage, texts_in, word
+from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso, objects, set_usage, texts_in, word
 from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.steps import Steps, attached, joined
@@ -45,7 +45,7 @@ def _is_chat(value: Any) -> bool:
 def read(source: Source, records: Records, report: ImportReport) -> list[Imported]:
     """The chat."""
     chat = records.whole if _is_chat(records.whole) else _replayed([record for _, record in records.lines], report)
-    requests = [one for one in chat.get("requests") or () if isinstance(one, Mapping)]
+    requests = objects(chat.get("requests"))
     first: Record = requests[0] if requests else {}
     own = word(chat.get("sessionId")) or word(first.get("requestId")) or source.name.rsplit(".", 1)[0]
     messages = [m for number, one in enumerate(requests) for m in _messages(f"vs_{own}_{number}", one, report)]
@@ -101,14 +101,12 @@ def _messages(spare_id: str, request: Record, report: ImportReport) -> list[Mess
         plain["timestamp"] = moment
     message = request.get("message")
     if isinstance(message, Mapping):
-        text = word(message.get("text")) or "".join(
-            word(part.get("text")) for part in message.get("parts") or () if isinstance(part, Mapping)
-        )
+        text = word(message.get("text")) or "".join(word(part.get("text")) for part in objects(message.get("parts")))
     else:
         text = word(message)
     told = request.get("variableData")
     variables = told.get("variables") if isinstance(told, Mapping) else None
-    files = [attached(v.get("name")) for v in variables or () if isinstance(v, Mapping) and v.get("kind") == "file"]
+    files = [attached(v.get("name")) for v in objects(variables) if v.get("kind") == "file"]
     parts = [*([text] if text.strip() else []), *files]
     prompt = [{"role": "user", "content": joined(parts), **plain}] if parts else []
     return [*prompt, *_answer({**plain, "id": f"{plain['id']}_answer"}, request, report)]
@@ -174,15 +172,16 @@ def _string(value: Any) -> str:
 def _told(details: Record) -> tuple[dict[str, tuple[str, Any]], dict[str, str]]:
     """What tools were given, and what they gave, by call."""
     given: dict[str, tuple[str, Any]] = {}
-    for one in details.get("toolCallRounds") or ():
-        for call in (one.get("toolCalls") or ()) if isinstance(one, Mapping) else ():
-            if isinstance(call, Mapping):
-                given[word(call.get("id"))] = word(call.get("name")), call.get("arguments")
+    for one in objects(details.get("toolCallRounds")):
+        for call in objects(one.get("toolCalls")):
+            given[word(call.get("id"))] = word(call.get("name")), call.get("arguments")
     gave: dict[str, str] = {}
     results = details.get("toolCallResults")
     for call_id, one in results.items() if isinstance(results, Mapping) else ():
         parts = one.get("content") if isinstance(one, Mapping) else None
-        texts = [_string(part) if isinstance(_value(part), str) else "\n".join(texts_in(part)) for part in parts or ()]
+        texts = [
+            _string(part) if isinstance(_value(part), str) else "\n".join(texts_in(part)) for part in objects(parts)
+        ]
         gave[call_id] = "\n".join(texts)
     return given, gave
 
@@ -228,7 +227,7 @@ def _take(
     elif kind == "textEditGroup":
         uri = part.get("uri")
         path = word(uri.get("path")) or word(uri.get("fsPath")) if isinstance(uri, Mapping) else ""
-        edits = [e for group in part.get("edits") or () for e in (group if isinstance(group, list) else [group])]
+        edits = [e for group in _edits(part) for e in (group if isinstance(group, list) else [group])]
         texts = [word(edit.get("text")) for edit in edits if isinstance(edit, Mapping)]
         steps.say({"type": "file_edit", "text": "\n".join([f"Edited {path}", *filter(None, texts)])})
     elif kind == "warning":
@@ -238,6 +237,11 @@ def _take(
         steps.unknown(kind, texts)
     else:
         report.skipped[f"part: {kind}"] += 1
+
+
+def _edits(part: Record) -> list[Any]:
+    listed = part.get("edits")
+    return listed if isinstance(listed, list) else []
 
 
 def _asked(data: Any, details: Any, shown: str) -> Any:

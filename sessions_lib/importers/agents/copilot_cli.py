@@ -1,8 +1,9 @@
 """GitHub Copilot CLI: ``~/.copilot/session-state/SESSION/events.jsonl``, one event a line.
 
 An answer names the calls it asks for (``toolRequests``), each call ends in ``tool.execution_complete``. Answers tell at
-most their output tokens; what a run spent on each model stands in ``session.shutdown``, and is kept on an empty answer
-that no provider is ever sent. Answers of sub-agents (``parentToolCallId``) are a session that names the call.
+most their output tokens, which are kept beside; what a run spent on each model stands in ``session.shutdown``, and is
+kept on an empty answer that no provider is ever sent. Answers of sub-agents (``parentToolCallId``) are a session that
+names the call.
 
 Message ids are ``cp_`` and the event's own id.
 """
@@ -21,6 +22,7 @@ from sessions_lib.importers.imported import (
     as_call,
     fill_times,
     iso,
+    objects,
     set_usage,
     word,
 )
@@ -146,8 +148,8 @@ class _Session:
         if thought := word(told.get("reasoningText")):
             answer["reasoning_content"] = thought
         calls = []
-        for call in told.get("toolRequests") or ():
-            if isinstance(call, dict):
+        for call in objects(told.get("toolRequests")):
+            if call:
                 call_id, name = content.as_text(call.get("toolCallId")), content.as_text(call.get("name"))
                 self._names[call_id] = name
                 given = call.get("arguments")
@@ -161,8 +163,8 @@ class _Session:
             return
         if model := word(told.get("model")) or self._model:
             answer["model"] = model
-        if type(told.get("outputTokens")) is int:
-            set_usage(answer, {"output_tokens": told["outputTokens"]})
+        if type(told.get("outputTokens")) is int:  # half of what it spent: the whole is told when the run ends
+            answer["source"] = {"output_tokens": told["outputTokens"]}
         line.append(answer)
         self._uncounted.append(answer)
 
@@ -199,8 +201,6 @@ class _Session:
         counted = {model: tokens for model, one in sums.items() if (tokens := _tokens(one))}
         if not counted or not self._uncounted:
             return
-        for answer in self._uncounted:
-            answer.pop("usage", None)
         self._uncounted = []
         for number, (model, tokens) in enumerate(counted.items()):
             made: Message = {"role": "assistant", "content": None, **plain, "model": model}
@@ -213,9 +213,8 @@ class _Session:
 
 def _prompt(told: Record, plain: Record) -> list[Message]:
     parts: list[Any] = [word(told.get("content"))]
-    for file in told.get("attachments") or ():
-        if isinstance(file, dict):
-            parts.append(attached(file.get("displayName") or file.get("path"), file.get("text") or file.get("content")))
+    for file in objects(told.get("attachments")):
+        parts.append(attached(file.get("displayName") or file.get("path"), file.get("text") or file.get("content")))
     parts = [part for part in parts if part]
     return [{"role": "user", "content": joined(parts), **plain}] if parts else []
 

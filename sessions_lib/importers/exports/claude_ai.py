@@ -126,7 +126,7 @@ def _answer(plain: dict[str, Any], listed: Sequence[Mapping[str, Any]], report: 
     names: dict[str, str] = {}
     last = ""  # the call that a result without an id answers
     for number, block in enumerate(listed):
-        kind = block.get("type", "text")
+        kind = content.as_text(block.get("type", "text"))
         if kind == "text":
             steps.say(content.as_text(block.get("text")))
         elif kind == "thinking":
@@ -141,8 +141,8 @@ def _answer(plain: dict[str, Any], listed: Sequence[Mapping[str, Any]], report: 
             said = blocks.result_content(block)
             steps.result(call_id, said, content.as_text(block.get("name")) or names.get(call_id, ""), **failed)
         elif kind not in _SILENT and (texts := texts_in(block)):
-            report.unknown[content.as_text(kind)] += 1
-            steps.unknown(content.as_text(kind), texts)
+            report.unknown[kind] += 1
+            steps.unknown(kind, texts)
         else:
             report.skipped[f"block: {kind}"] += 1
     return steps.messages()

@@ -16,7 +16,7 @@ from typing import Any
 
 from sessions_lib import times
 from sessions_lib.importers.chat.parts import file_part
-from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso, set_usage, word
+from sessions_lib.importers.imported import Imported, ImportReport, fill_times, iso, objects, set_usage, word
 from sessions_lib.importers.reader import Reader
 from sessions_lib.importers.source import Records, Source
 from sessions_lib.importers.steps import Steps, attached, joined
@@ -113,9 +113,7 @@ def _messages(message_id: str, message: Mapping[str, Any], report: ImportReport)
     parts: list[Any] = [text] if isinstance(text, str) and text.strip() else []
     if isinstance(text, list):
         parts = [part["text"] if isinstance(part, dict) and part.get("type") == "text" else part for part in text]
-    for file in message.get("files") or ():
-        if isinstance(file, Mapping):
-            parts.append(_file(file))
+    parts += [_file(file) for file in objects(message.get("files"))]
     if not parts:
         report.skipped[f"empty {role or 'message'}"] += 1
         return []
