@@ -12,6 +12,7 @@ from pages.compare_parts.grid import MOST_ROWS, grid, head
 from pages.shared import acting, browser, folder, links, presenting
 from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
+from sessions_lib.compare.branch_map import FEW_LANES, MOST_LANES
 from sessions_lib.export import presentation
 from sessions_lib.export.comparison_html import Look, row_of
 from sessions_lib.store import family
@@ -35,6 +36,8 @@ def picked(what: dict[str, Any]) -> None:
         comparing.note(now, turn=comparing.turn_name(what["turn"], what.get("id"), now))
     elif act == "shared":
         comparing.note(now, start=None if st.query_params.get("start") == "open" else "open")
+    elif act == "lanes":
+        comparing.note(now, lanes=None if st.query_params.get("lanes") == "all" else "all")
     elif act == "rows":
         st.session_state.compare_rows = st.session_state.get("compare_rows", MOST_ROWS) + MOST_ROWS
     elif act == "base":
@@ -67,7 +70,8 @@ with folder.errors_told():
     if len(shown) < 2:
         comparing.empty(listed)
         st.stop()
-    comparing.widen(len(shown))
+    if len(shown) > 2:  # the width they need, where the screen has it
+        st.html("<style>:root { --fb-width: 110rem; }</style>")
     before = comparing.stamps(shown)
     with st.container(horizontal=True, vertical_alignment="center", key="compare_bar"):
         view, drawn, order = comparing.view(VIEWS, shown), comparing.drawn(shown), comparing.order(shown)
@@ -90,7 +94,9 @@ with folder.errors_told():
     synthesize.draw(comparison)
     deciding.draw_verdict(shown, titles)
     head(comparison, key="compare_head")
-    branch_map(comparing.family_map(listed, shown), shown, key="compare_map", picked=picked)
+    is_few = st.query_params.get("lanes") != "all"
+    lanes = comparing.family_map(listed, shown, FEW_LANES if is_few else MOST_LANES)
+    branch_map(lanes, shown, key="compare_map", picked=picked, is_few=is_few and bool(lanes.left_out))
     for note in (*comparison.notes, *faults):
         st.caption(safe_label(note))
     looked_at = comparing.turn()

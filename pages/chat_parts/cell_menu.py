@@ -234,6 +234,8 @@ def draw_children(session_id: str, turn: Turn, children: Sequence[folder.Child])
             )
         if len(here) > 12:
             st.caption(f"and {len(here) - 12} more")
+        for at in dict.fromkeys(child.at for child in here):
+            _draw_switch(session_id, at, [session_id, *(child.id for child in here if child.at == at)])
 
 
 def draw_rule(session: Session, parent: str, effects: str) -> None:
@@ -259,28 +261,29 @@ def draw_rule(session: Session, parent: str, effects: str) -> None:
                     icon=":material/compare_arrows:",
                     query_params=links.to_compare(parent, session_id),
                 )
-            if len(siblings) > 1:
-                _draw_switch(session_id, siblings)
+            original = [parent] if is_there else []
+            _draw_switch(session_id, at, [*original, *(child.id for child in siblings)])
         if effects:
             st.caption(f"These happened once, for every branch: {effects}")
         if at == len(session.messages):  # nothing was asked in the fork yet
             money.draw_history_cost(session.messages, session.meta)
 
 
-def _draw_switch(session_id: str, siblings: Sequence[folder.Child]) -> None:
-    ids = [child.id for child in siblings]
+def _draw_switch(session_id: str, at: int, ids: Sequence[str]) -> None:
+    """``‹ 2/3 ›`` through the ways from one place, the original (the first of ``ids``) and its forks there."""
+    if len(ids) < 2:
+        return
     position = ids.index(session_id) if session_id in ids else 0
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap=None, key=f"cell-switch-{session_id}", width="content"
-    ):
-        for step, icon, label in ((-1, "chevron_left", "Previous fork"), (1, "chevron_right", "Next fork")):
+    key = f"cell-switch-{session_id}-{at}"
+    with st.container(horizontal=True, vertical_alignment="center", gap=None, key=key, width="content"):
+        for step, icon, label in ((-1, "chevron_left", "Previous way"), (1, "chevron_right", "Next way")):
             target = position + step
             is_possible = 0 <= target < len(ids)
             st.button(
                 label,
                 icon=f":material/{icon}:",
                 type="tertiary",
-                key=f"cell-switch-{session_id}-{step}",
+                key=f"{key}-{step}",
                 disabled=not is_possible,
                 on_click=chat_state.go,
                 args=(ids[target] if is_possible else session_id,),

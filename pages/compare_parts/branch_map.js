@@ -105,6 +105,7 @@ function draw(root, state) {
     const unknown = dot.size === null;
     const mark = el("circle", { class: "dot" + (unknown ? " unknown" : ""), cx: x(dot.x), cy: y(dot.lane), r, fill: colour(lane), "pointer-events": "none" });
     if (unknown) mark.style.stroke = colour(lane);
+    if (dot.failed) mark.classList.add("failed");
     const open = () => { state.at = index; roving(state); card(root, state, lane, dot, x(dot.x), y(dot.lane)); };
     hit.addEventListener("click", open);
     hit.addEventListener("keydown", (event) => keyed(event, state, index, open));
@@ -143,9 +144,16 @@ function fitted(name, width, font) {
 
 function foot(root, state) {
   const { data } = state;
-  if (data.lanes.length <= 11 && !data.leftOut) return [];
+  const canFold = !data.isFew && data.canFold;
+  if (data.lanes.length <= 11 && !data.leftOut && !canFold) return [];
   const row = html("div", "foot");
-  row.append(html("span", "", `${data.lanes.length} branches` + (data.leftOut ? `, ${data.leftOut} older ones not drawn` : "")));
+  row.append(html("span", "", `${data.lanes.length} branches` + (data.leftOut && !data.isFew ? `, ${data.leftOut} others not drawn` : "")));
+  if (data.isFew || canFold) {
+    const others = html("button", "others", data.isFew ? `${data.leftOut} ${data.leftOut === 1 ? "other" : "others"}` : "Fewer lanes");
+    others.type = "button";
+    others.addEventListener("click", () => state.send("pick", { act: "lanes", id: "" }));
+    row.append(others);
+  }
   const button = html("button", "", state.tall ? "Show less" : "Show all lanes");
   button.type = "button";
   button.addEventListener("click", () => { state.tall = !state.tall; draw(root, state); });

@@ -16,7 +16,7 @@ import streamlit as st
 
 from sessions_lib import names, text
 from sessions_lib.compare import wording
-from sessions_lib.compare.branch_map import Lane, Map
+from sessions_lib.compare.branch_map import FEW_LANES, Lane, Map
 
 _HERE = Path(__file__).parent
 _TITLE = 200  # characters of a title that travel to the browser, for the hover
@@ -33,12 +33,18 @@ def _component() -> Any:
 
 
 def branch_map(
-    drawn: Map, shown: Sequence[str], *, key: str, picked: Callable[[dict[str, Any]], None], most: int = 4
+    drawn: Map,
+    shown: Sequence[str],
+    *,
+    key: str,
+    picked: Callable[[dict[str, Any]], None],
+    most: int = 4,
+    is_few: bool = False,
 ) -> None:
-    """Draw the map; ``shown`` are the sessions in the comparison, in order.
+    """Draw the map; ``shown`` are the sessions in the comparison, in order; ``is_few``: more lanes can be asked for.
 
     ``picked`` is called with what was chosen: ``{"act": "base" | "second" | "add" | "turn" | "open", "id": …}`` and,
-    for a turn, its ``turn`` number and ``message`` index.
+    for a turn, its ``turn`` number and ``message`` index; ``{"act": "lanes", "id": ""}`` asks for all lanes, or few.
     """
 
     def chosen() -> None:
@@ -46,11 +52,11 @@ def branch_map(
         if isinstance(found, dict) and isinstance(found.get("id"), str):
             picked(found)
 
-    _component()(key=key, data=data(drawn, shown, most), on_pick_change=chosen, height="content")
+    _component()(key=key, data=data(drawn, shown, most, is_few=is_few), on_pick_change=chosen, height="content")
 
 
-def data(drawn: Map, shown: Sequence[str], most: int = 4) -> dict[str, Any]:
-    """What travels to the browser."""
+def data(drawn: Map, shown: Sequence[str], most: int = 4, *, is_few: bool = False) -> dict[str, Any]:
+    """What travels to the browser; ``is_few``: the branches left out can be asked for."""
     return {
         "lanes": [_lane(lane, shown) for lane in drawn.lanes],
         "dots": [
@@ -60,7 +66,8 @@ def data(drawn: Map, shown: Sequence[str], most: int = 4) -> dict[str, Any]:
                 "size": dot.size,
                 "turn": dot.turn.number,
                 "message": dot.turn.start,
-                "tokens": wording.tokens_out(dot.turn.tokens),
+                "tokens": wording.turn_mark(dot.turn),
+                "failed": dot.turn.failed,
                 "prompt": dot.turn.prompt,
                 "rest": dot.turn.is_rest,
             }
@@ -70,6 +77,8 @@ def data(drawn: Map, shown: Sequence[str], most: int = 4) -> dict[str, Any]:
         "stretches": [{"lane": s.lane, "x": s.x, "end": s.end, "turns": s.turns} for s in drawn.stretches],
         "width": drawn.width,
         "leftOut": drawn.left_out,
+        "isFew": is_few,
+        "canFold": len(drawn.lanes) > FEW_LANES,
         "canAdd": len(shown) < most,
     }
 
@@ -86,6 +95,7 @@ def _lane(lane: Lane, shown: Sequence[str]) -> dict[str, Any]:
         "turns": text.count(lane.turns, "turn") + " of its own",
         "tokens": wording.tokens_out(lane.tokens),
         "own": wording.lane(lane),
+        "verdict": here.verdict,
         "missing": here.is_missing,
         "running": here.is_running,
     }

@@ -30,7 +30,7 @@ from sessions_lib.export.comparison_html import View
 from sessions_lib.export.redact import Redaction
 from sessions_lib.messages.content import Message
 from sessions_lib.store.family import relatives
-from sessions_lib.store.records import Revision, SessionInfo
+from sessions_lib.store.records import Revision, SessionInfo, verdict
 
 SLOTS = "abcd"
 MOST_OPTIONS = 500  # sessions a picker offers: the family, then the newest
@@ -94,29 +94,36 @@ def _compared(name: str, state: tuple[Stamp, ...], titles: tuple[str, ...], orde
     return compare.compare(sides, order=order)
 
 
-def family_map(listed: Sequence[SessionInfo], shown: Sequence[str]) -> branch_map.Map:
-    """The map of every branch related to one that is ``shown``."""
+def family_map(
+    listed: Sequence[SessionInfo], shown: Sequence[str], most: int = branch_map.MOST_LANES
+) -> branch_map.Map:
+    """The map of the branches related to those that are ``shown``, at most ``most``; only these are read."""
     by_id, parents = {info.id: info for info in listed}, {info.id: info.parent for info in listed}
-    order = dict.fromkeys(one for side in shown for one in relatives(parents, [side]))
+    family = dict.fromkeys(one for side in shown for one in relatives(parents, [side]))
+    order = branch_map.choose({one: parents[one] for one in family}, shown, most)
     name = folder.store().name
     drawn = [
-        _twig(name, info.id, info.title, info.parent, info.inherited, stamps([info.id])[0])
+        _twig(name, info.id, info.title, info.parent, info.inherited, verdict(info.meta), stamps([info.id])[0])
         for info in (by_id[one] for one in order)
     ]
-    return branch_map.layout(drawn, keep=tuple(shown))
+    return branch_map.layout(drawn, keep=tuple(shown), unread=len(family) - len(order))
 
 
 def map_picture(listed: Sequence[SessionInfo], shown: Sequence[str]) -> str:
     """The same map as a picture, for this machine's own screen: nothing in it is redacted."""
-    return branch_map_export.svg(family_map(listed, shown), shown, lambda branch: branch.title)
+    return branch_map_export.svg(family_map(listed, shown, branch_map.FEW_LANES), shown, lambda branch: branch.title)
 
 
 @st.cache_resource(max_entries=1024, show_spinner=False)
-def _twig(name: str, session: str, title: str, parent: str | None, inherited: int, stamp: Stamp) -> branch_map.Branch:
+def _twig(
+    name: str, session: str, title: str, parent: str | None, inherited: int, judged: str, stamp: Stamp
+) -> branch_map.Branch:
     said: Sequence[Message] = ()
     with suppress(SessionError):  # deleted meanwhile
         said = folder.manager().open(session).messages
-    return branch_map.branch(session, title, said, parent=parent, inherited=inherited, is_running=stamp[2])
+    return branch_map.branch(
+        session, title, said, parent=parent, inherited=inherited, is_running=stamp[2], verdict=judged
+    )
 
 
 def pickers(listed: Sequence[SessionInfo], shown: Sequence[str]) -> None:
@@ -198,12 +205,6 @@ def empty(infos: Sequence[SessionInfo]) -> None:
         )
     if not is_forked:
         begin()
-
-
-def widen(columns: int) -> None:
-    """Give three and four columns the width they need, where the screen has it."""
-    if columns > 2:
-        st.html("<style>:root { --fb-width: 110rem; }</style>")
 
 
 def view(views: Mapping[str, str], shown: Sequence[str]) -> View:

@@ -12,7 +12,7 @@ Does not read files or draw: places are units, and whoever draws says how wide o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sessions_lib import messages, names
@@ -23,6 +23,7 @@ from sessions_lib.messages.content import Message
 from sessions_lib.store import family
 
 MOST_LANES = 60
+FEW_LANES = 6  # drawn before the others are asked for
 _FULL = 36  # places across; a wider map has its uneventful stretches shortened
 _STRETCH = 5  # turns that are worth shortening
 
@@ -30,6 +31,8 @@ _STRETCH = 5  # turns that are worth shortening
 @dataclass(frozen=True, slots=True)
 class TurnMark:
     """One turn of a branch: its number (from 1), its messages as a half-open range, tokens out, its prompt.
+
+    ``failed`` is how many of its tool results say that the tool failed.
 
     A turn that the fork cut is two: what was copied of it, and its rest (``is_rest``).
     """
@@ -40,11 +43,15 @@ class TurnMark:
     tokens: Figure
     prompt: str
     is_rest: bool = False
+    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A session as the map sees it; ``inherited`` messages are its parent's. ``turns`` are all, inherited ones too."""
+    """A session as the map sees it; ``inherited`` messages are its parent's. ``turns`` are all, inherited ones too.
+
+    ``verdict`` is ``won``, ``lost`` or empty.
+    """
 
     id: str
     title: str
@@ -53,6 +60,7 @@ class Branch:
     turns: tuple[TurnMark, ...]
     is_missing: bool = False
     is_running: bool = False
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +128,7 @@ def branch(
     parent: str | None = None,
     inherited: int = 0,
     is_running: bool = False,
+    verdict: str = "",
 ) -> Branch:
     """A branch from its messages."""
     inherited = min(inherited, len(said))
@@ -129,17 +138,19 @@ def branch(
         cuts = [start, inherited, end] if start < inherited < end else [start, end]
         for first, last in itertools.pairwise(cuts):
             tokens = metrics.tokens_out(said[first:last])
-            turns.append(TurnMark(number, first, last, tokens, prompt, is_rest=first > start))
-    return Branch(session, title, parent, inherited, tuple(turns), is_running=is_running)
+            failed = sum(bool(message.get("is_error")) for message in said[first:last])
+            turns.append(TurnMark(number, first, last, tokens, prompt, is_rest=first > start, failed=failed))
+    return Branch(session, title, parent, inherited, tuple(turns), is_running=is_running, verdict=verdict)
 
 
-def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = MOST_LANES) -> Map:
+def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = MOST_LANES, unread: int = 0) -> Map:
     """The map of ``family`` (or several), in the order given where nothing else decides.
 
-    Of more than ``most`` branches, those of ``keep`` and their ancestors stay, then the first ones given.
+    Of more than ``most`` branches, those of ``keep`` and their ancestors stay, then the first ones given. ``unread``
+    are branches that were not even given: they count among those left out.
     """
     known = _with_missing_parents({one.id: one for one in family})
-    chosen = _chosen(known, keep, most)
+    chosen = choose({name: one.parent for name, one in known.items()}, keep, most)
     here = {one: known[one] for one in chosen}
     left = _without_rings({one: found for one in chosen if (found := _leaves(here[one], here)) is not None})
     order = _lane_order(here, left)
@@ -169,7 +180,9 @@ def layout(family: Iterable[Branch], *, keep: Collection[str] = (), most: int = 
             host, turn_number = left[one]
             x = places.x(turn_number)
             links.append(Link(number[host], x, lane, xs[0] if xs else x + 0.6))
-    return Map(tuple(lanes), tuple(dots), tuple(links), tuple(stretches), places.width, len(known) - len(chosen))
+    return Map(
+        tuple(lanes), tuple(dots), tuple(links), tuple(stretches), places.width, len(known) - len(chosen) + unread
+    )
 
 
 def _own(one: Branch) -> list[TurnMark]:
@@ -191,14 +204,19 @@ def _with_missing_parents(known: dict[str, Branch]) -> dict[str, Branch]:
     return {**found, **known}
 
 
-def _chosen(known: dict[str, Branch], keep: Collection[str], most: int) -> list[str]:
+def choose(parents: Mapping[str, str | None], keep: Collection[str], most: int) -> list[str]:
+    """The branches that a map of ``most`` lanes draws: ``keep`` and their ancestors, then the first of ``parents``.
+
+    ``parents`` gives the parent of each branch; the answer is in its order.
+    """
     chosen: dict[str, None] = {}
-    parents = {name: branch.parent for name, branch in known.items()}
-    for one in [*(one for one in keep if one in known), *known]:
+    for one in [*(one for one in keep if one in parents), *parents]:
+        if one not in keep and len(chosen) >= most:
+            break
         new = [ancestor for ancestor in family.line(one, parents) if ancestor not in chosen]
         if one in keep or len(chosen) + len(new) <= most:
             chosen.update(dict.fromkeys(new))
-    return [one for one in known if one in chosen]
+    return [one for one in parents if one in chosen]
 
 
 def _lane_order(known: dict[str, Branch], left: dict[str, tuple[str, int]]) -> list[tuple[str, int]]:

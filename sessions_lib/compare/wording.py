@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sessions_lib import prices, text, times
 from sessions_lib.compare import LETTERS, Comparison, Row, Shared, metrics, verdicts
-from sessions_lib.compare.branch_map import Lane
+from sessions_lib.compare.branch_map import Lane, TurnMark
 from sessions_lib.compare.cells import Cell, Line
 from sessions_lib.compare.metrics import Figure
 from sessions_lib.messages import content, places, usage
@@ -94,11 +94,18 @@ def tokens_out(figure: Figure) -> str:
     return f"{text.tokens(figure.value, is_partial=figure.is_partial)}{' out' * (figure.value is not None)}"
 
 
+def turn_mark(turn: TurnMark) -> str:
+    """What a turn wrote, and how many of its calls failed: ``40 tokens out · 1 call failed``."""
+    failed = f" · {text.count(turn.failed, 'call')} failed" if turn.failed else ""
+    return tokens_out(turn.tokens) + failed
+
+
 def lane(lane: Lane) -> str:
-    """What a branch wrote itself, on the map: ``own: 2 turns, 239 tokens out``."""
+    """What a branch wrote itself, on the map, behind its verdict: ``won · own: 2 turns, 239 tokens out``."""
+    verdict = f"{lane.branch.verdict} · " if lane.branch.verdict else ""
     if not lane.turns:
-        return "nothing of its own yet"
-    return f"own: {text.count(lane.turns, 'turn')}, {tokens_out(lane.tokens)}"
+        return f"{verdict}nothing of its own yet"
+    return f"{verdict}own: {text.count(lane.turns, 'turn')}, {tokens_out(lane.tokens)}"
 
 
 # --- where they part -------------------------------------------------------------------------------------------------

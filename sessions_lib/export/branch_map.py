@@ -57,7 +57,7 @@ def svg(drawn: Map, shown: Sequence[str], title: Callable[[Branch], str]) -> str
                 "x": x(dot.x),
                 "y": y(dot.lane),
                 "r": round(_SMALL + (_LARGE - _SMALL) * math.sqrt(dot.size or 0), 1),
-                "said": f"Turn {dot.turn.number} · {wording.tokens_out(dot.turn.tokens)}",
+                "said": f"Turn {dot.turn.number} · {wording.turn_mark(dot.turn)}",
             }
             for dot in drawn.dots
         ],

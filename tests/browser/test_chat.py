@@ -602,9 +602,9 @@ def test_three_children_of_one_point_are_one_click_apart(notebook):
     page.get_by_role("link", name="Way 1").click()
     expect(page.get_by_text("own 1")).to_be_visible()
     for number in (2, 3):
-        page.get_by_role("button", name="Next fork").click()
+        page.get_by_role("button", name="Next way").click()
         expect(page.get_by_text(f"own {number}")).to_be_visible()
-    expect(page.get_by_text("3/3")).to_be_visible()
+    expect(page.get_by_text("4/4")).to_be_visible()
     page.get_by_role("link", name="Back to parent").click()
 
     expect(page.get_by_text(METRES["content"])).to_be_visible()

@@ -456,7 +456,7 @@ def test_the_wheel_leaves_a_map_of_many_branches_at_its_end(serve):
     root.extend([user("Begin."), answer("Begun.")])
     for number in range(16):
         root.fork(f"way-{number}", title=f"Way {number}").extend([user(f"{number}?"), answer(f"{number}.")])
-    page = compared(app, "/compare?a=root&b=way-15")
+    page = compared(app, "/compare?a=root&b=way-15&lanes=all")
     box = page.locator(f"{MAP} .scroll")
 
     for _ in range(6):
@@ -618,3 +618,25 @@ def test_synthesize_asks_what_is_shown_and_is_compared_with_the_branches(serve):
     expect(page.locator(f"{GRID} .heads .head")).to_have_count(3)
     expect(page.locator(f"{GRID} .heads .head").nth(2)).to_contain_text("synthesis")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_map_of_a_large_family_folds_the_others_and_costs_what_a_small_one_costs(serve):
+    app = serve()
+    small, large = (SessionManager(app.folder).create(session_id=name) for name in ("small", "large"))
+    for root, forks in ((small, 4), (large, 59)):
+        root.extend([user("Begin."), answer("Begun.")])
+        for number in range(forks):
+            root.fork(f"{root.id}-{number}", title=f"Way {number}").extend([user(f"{number}?"), answer(f"{number}.")])
+    SessionManager(app.folder).open("large-3").update_meta({"verdict": {"verdict": "won", "against": ["large"]}})
+
+    page = compared(app, "/compare?a=large&b=large-3")
+
+    lanes = page.locator(f"{MAP} .lane")
+    expect(lanes).to_have_count(6)
+    expect(lanes.filter(has_text="Way 3").locator(".sum")).to_contain_text("won · own: 1 turn")
+    page.locator(f"{MAP} .others", has_text="54 others").click()
+    expect(lanes).to_have_count(60)
+    assert "lanes=all" in page.url
+    page.locator(f"{MAP} .others", has_text="Fewer lanes").click()
+    expect(lanes).to_have_count(6)
+    expect(compared(app, "/compare?a=small&b=small-3").locator(f"{MAP} .lane")).to_have_count(5)

@@ -162,6 +162,8 @@ def test_an_open_list_of_tags_leaves_save_free(app, make):
     page = app.open("/sessions?session=free")
 
     opened(app, page, ".st-key-sessions_own_tag")
+    label = page.locator(".st-key-sessions_tags_save button p")
+    assert label.evaluate("e => getComputedStyle(e).color") != "rgb(255, 255, 255)"  # on white, while there is no tag
     add_tag(page, "new")
     dialog(page).get_by_role("combobox", name="Add").click()
     page.get_by_role("option").first.wait_for()

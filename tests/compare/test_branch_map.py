@@ -123,6 +123,29 @@ def test_of_too_many_branches_those_compared_and_their_ancestors_stay():
     assert drawn.left_out == 7
 
 
+def test_branches_that_were_never_read_count_among_those_left_out():
+    parents = {"root": None, **{f"f{number}": "root" for number in range(500)}}
+
+    chosen = branch_map.choose(parents, ["f499"], branch_map.FEW_LANES)
+    drawn = branch_map.layout([branch(one, 2, parents[one], 2) for one in chosen], keep=["f499"], unread=495)
+
+    assert chosen == ["root", "f0", "f1", "f2", "f3", "f499"]
+    assert drawn.left_out == 495
+
+
+def test_failures_and_verdicts_are_told():
+    said = [*talk(1), {"role": "tool", "tool_call_id": "x", "content": "no", "is_error": True}, *talk(1)]
+
+    drawn = branch_map.layout([branch_map.branch("a", "A", said, verdict="won"), branch("b", 1)])
+
+    assert [dot.turn.failed for dot in drawn.dots if dot.lane == 0] == [1, 0]
+    assert wording.turn_mark(drawn.dots[0].turn) == "10 tokens out · 1 call failed"
+    assert [wording.lane(lane) for lane in drawn.lanes] == [
+        "won · own: 2 turns, 20 tokens out",
+        "own: 1 turn, 10 tokens out",
+    ]
+
+
 def test_an_empty_session_is_a_lane_without_dots():
     drawn = branch_map.layout([branch("a", 0)])
 

@@ -710,9 +710,13 @@ def test_the_parent_wears_a_chip_for_every_child_and_the_fork_says_where_it_came
 
     assert [one.proto.label for one in parent.get("page_link")] == ["Way 1", "Way 2", "Way 3"]
     assert [one.proto.label for one in child.get("page_link")] == ["Back to parent", "Compare"]
-    assert "2/3" in [one.value for one in child.caption]
-    button(child, "Next fork").click().run()
+    assert "1/4" in [one.value for one in parent.caption]
+    assert "3/4" in [one.value for one in child.caption]
+    button(child, "Next way").click().run()
     assert child.title[0].value == "Way 3"
+    for _ in range(3):
+        button(child, "Previous way").click().run()
+    assert child.title[0].value == parent.title[0].value  # the original is one of the ways
 
 
 def test_a_fork_whose_parent_is_gone_opens_and_says_so(open_page, folder):
