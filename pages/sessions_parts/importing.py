@@ -37,7 +37,7 @@ def button(label: str = "Import") -> None:
 def offer() -> None:
     """A button to import what other tools keep on this machine, if they keep anything; it asks before it reads."""
     if places := importers.places():
-        tools = " / ".join(importers.tool_at(place) for place in places)
+        tools = " / ".join(dict.fromkeys(map(importers.tool_at, places)))
         button(f"Import my {tools} sessions")
 
 
@@ -83,10 +83,12 @@ def _dialog() -> None:
 
 def _places() -> list[Path]:
     chosen = []
+    tools: set[str] = set()
     for place in importers.places():
-        if st.checkbox(
-            f"{importers.tool_at(place)}: {safe_label(str(place))}", key=f"import_place_{importers.tool_at(place)}"
-        ):
+        tool = importers.tool_at(place)
+        is_first = tool not in tools
+        tools.add(tool)
+        if st.checkbox(f"{tool}: {safe_label(str(place))}", key=f"import_place_{tool if is_first else place}"):
             chosen.append(place)
     return chosen
 

@@ -144,3 +144,16 @@ def test_starting_a_session_opens_chat_without_one(open_page, folder):
     assert not page.exception
     assert page.title[0].value == "New session"
     assert not folder.exists()
+
+
+def test_a_tool_with_two_places_is_offered_once_with_a_box_for_each(open_page, folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    kept = tmp_path / "home" / ".local" / "share" / "opencode"
+    (kept / "storage").mkdir(parents=True)
+    (kept / "opencode.db").write_bytes(b"")
+
+    page = open_page("home")
+    next(one for one in page.button if one.label == "Import my opencode sessions").click().run()
+
+    assert not page.exception
+    assert [one.label.split(":")[0] for one in page.checkbox if one.key.startswith("import_place_")] == ["opencode"] * 2
