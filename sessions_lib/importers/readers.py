@@ -30,10 +30,9 @@ from sessions_lib.importers.refused import REFUSED, nothing_in
 from sessions_lib.importers.source import Records
 
 _ALL = (
-    *(chat.EXPORT, atif.READER, qwen_code.READER, claude.READER, pi.READER, codex.READER),
-    *(chatgpt.READER, claude_ai.READER),
-    *(open_webui.READER, librechat.READER, gemini_cli.READER, opencode.READER, copilot_cli.READER, copilot_chat.READER),
-    *(agents_sdk.READER, responses.READER),
+    *(chat.EXPORT, claude.READER, pi.READER, codex.READER, opencode.READER, gemini_cli.READER, qwen_code.READER),
+    *(copilot_cli.READER, copilot_chat.READER, chatgpt.READER, claude_ai.READER, open_webui.READER, librechat.READER),
+    *(agents_sdk.READER, responses.READER, atif.READER),
     *REFUSED,
     *(chat.AI_SDK, chat.GEMINI, chat.ANTHROPIC, chat.FINETUNE, astorlm.READER, chat.LINES, chat.OPENAI),
 )

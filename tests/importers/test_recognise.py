@@ -49,7 +49,7 @@ def test_a_wrong_format_says_what_it_looked_like(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_name_lists_the_known_ones() -> None:
-    with pytest.raises(SessionError, match="Choose one of: atif, qwen-code, claude-code, pi, codex"):
+    with pytest.raises(SessionError, match="Choose one of: claude-code, pi, codex"):
         importers.format_name("emacs")
 
 

@@ -252,14 +252,18 @@ def looks_like(records: Records) -> bool:
     """True for records of Claude Code, or the JSON of its web version."""
     if records.is_list:
         return False
-    return isinstance(records.whole.get("loglines"), list) or any(map(_is_record, records.items))
+    if isinstance(records.whole.get("loglines"), list):
+        return True
+    told = (record.get("message") for record in records.items)
+    if any(isinstance(message, dict) and isinstance(message.get("parts"), list) for message in told):
+        return False  # those are Qwen Code's
+    return any(map(_is_record, records.items))
 
 
 def _is_record(record: Mapping[str, Any]) -> bool:
     kind = word(record.get("type"))
     if kind in ("user", "assistant"):
-        message = record.get("message")
-        return isinstance(message, dict) and "parts" not in message  # those are Qwen Code's
+        return isinstance(record.get("message"), dict)
     return kind in _TYPES and not record.keys().isdisjoint({"sessionId", "leafUuid", "uuid", "messageId"})
 
 
