@@ -39,9 +39,12 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 def page(title: str, body: str, style: str = "", *, wide: bool = False) -> str:
     """A whole HTML document around ``body`` (HTML, trusted), with our style sheet and ``style`` after it."""
+    return render("page.html", title=title, body=body, wide=wide, **_sheet(style))
+
+
+def _sheet(style: str = "") -> dict[str, str]:
     css = style_sheet() + style
-    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    return render("page.html", title=visible(title), body=body, style=css, digest=digest, wide=wide)
+    return {"style": css, "digest": base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()}
 
 
 @cache
@@ -62,140 +65,117 @@ def document(
     links: Mapping[str, str] | None = None,
 ) -> str:
     """The whole session as one HTML document; ``links`` are addresses of the family's own documents by session id."""
-    title = export_facts.title(said, meta)
-    system = meta.get("system")
-    parts = [_header(title, said, meta, family, links or {})]
-    if isinstance(system, str) and system.strip():
-        parts.append(_folded("System prompt", f'<p class="text">{text(system)}</p>'))
     fork = export_facts.fork_point(meta)
+    known = [content.as_text(meta.get("id")), *export_facts.summary(said, fork[1] if fork else 0, meta)]
+    if created := times.parse(meta.get("created")):
+        known.append(created.date().isoformat())
+    system = meta.get("system")
+    turns = messages.turns(said)
+    return render(
+        "session.html",
+        title=export_facts.title(said, meta),
+        known=[fact for fact in known if fact],
+        tags=export_facts.tags(meta),
+        family=_tree(family, content.as_text(meta.get("id")), links or {}) if len(family) > 1 else [],
+        contents=[_asked(turn) for turn in turns] if len(turns) >= CONTENTS_FROM else [],
+        system=system if isinstance(system, str) and system.strip() else "",
+        turns=_turns(said, meta, fork),
+        wide=False,
+        **_sheet(),
+    )
+
+
+def _asked(turn: Sequence[Message]) -> str:
+    return names.one_line(names.request_in(messages.first_prompt(turn))) or "no text"
+
+
+def _tree(family: Sequence[Relative], here: str, links: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The family, a parent before its forks; a parent that is not among them starts a tree of its own."""
+    members = {member.id: member for member in family}
+    lineage = [(one.id, one.parent) for one in family if one.parent is not None and one.parent in members]
+    rows: list[dict[str, Any]] = []
+    above = -1
+    for session, depth in tree(members, lineage):
+        member, address = members[session], links.get(session, "")
+        rows.append(
+            {
+                "name": names.one_line(member.title) or member.id,
+                "address": address if _is_address(address) else "",
+                "is_here": session == here,
+                "place": export_facts.place(member),
+                "depth": depth,
+                "is_below": depth > above,
+                "ends": above - depth,
+            }
+        )
+        above = depth
+    return rows
+
+
+def _turns(
+    said: Sequence[Message], meta: Mapping[str, Any], fork: tuple[str, int] | None
+) -> Iterator[Iterator[dict[str, Any]]]:
+    """Each turn's messages, as the template draws them."""
     pairing = tool_calls.pair(said)
     steps: dict[int, list[tool_calls.Step]] = {}
     for step in pairing.steps:
         steps.setdefault(step.call.message, []).append(step)
     shown_with_call = {step.result_message for step in pairing.steps}
-    for number, (start, end) in enumerate(tool_calls.each_turn(said), start=1):
-        parts.append(f'<section class="turn" id="turn-{number}">\n<h2><a href="#turn-{number}">Turn {number}</a></h2>')
-        for index in range(start, end):
-            if index in shown_with_call:
-                parts.append(f'<span id="message-{index + 1}"></span>')
-            else:
-                parts.append(_message(said[index], index, steps.get(index, []), meta))
-            if fork and index + 1 == fork[1]:
-                parts.append(f'<p class="forked">Forked from {text(fork[0])} {places.place(said, fork[1])}</p>')
-        parts.append("</section>")
-    return page(title, "\n".join(parts))
+
+    def drawn(index: int) -> dict[str, Any]:
+        is_shown = index in shown_with_call
+        forked = f"Forked from {fork[0]} {places.place(said, fork[1])}" if fork and index + 1 == fork[1] else ""
+        head = {"number": index + 1, "is_shown_with_call": is_shown, "forked": forked}
+        return head if is_shown else head | _message(said[index], steps.get(index, []), meta)
+
+    for start, end in tool_calls.each_turn(said):
+        yield (drawn(index) for index in range(start, end))
 
 
-def _header(
-    title: str, said: Sequence[Message], meta: Mapping[str, Any], family: Sequence[Relative], links: Mapping[str, str]
-) -> str:
-    fork = export_facts.fork_point(meta)
-    facts = [content.as_text(meta.get("id")), *export_facts.summary(said, fork[1] if fork else 0, meta)]
-    if created := times.parse(meta.get("created")):
-        facts.append(created.date().isoformat())
-    parts = [f"<header>\n<h1>{text(title)}</h1>", _facts(facts)]
-    if listed := export_facts.tags(meta):
-        parts.append(f'<ul class="tags">{"".join(f"<li>{text(tag)}</li>" for tag in listed)}</ul>')
-    if len(family) > 1:
-        parts.append(f"<nav>\nFamily\n{_tree(family, content.as_text(meta.get('id')), links)}\n</nav>")
-    turns = messages.turns(said)
-    if len(turns) >= CONTENTS_FROM:
-        entries = "".join(_entry(number, turn) for number, turn in enumerate(turns, start=1))
-        parts.append(f"<nav>{_folded('Contents', f'<ul>{entries}</ul>')}</nav>")
-    return "\n".join([*parts, "</header>"])
-
-
-def _entry(number: int, turn: Sequence[Message]) -> str:
-    prompt = names.one_line(names.request_in(messages.first_prompt(turn))) or "no text"
-    return f'<li><a href="#turn-{number}">Turn {number}: {text(prompt)}</a></li>'
-
-
-def _tree(family: Sequence[Relative], here: str, links: Mapping[str, str]) -> str:
-    """The family as nested lists; a parent that is not among them starts a tree of its own."""
-    members = {member.id: member for member in family}
-    lineage = [(one.id, one.parent) for one in family if one.parent is not None and one.parent in members]
-    pieces, above = [], -1
-    for session, depth in tree(members, lineage):
-        pieces.append("<ul>" if depth > above else "</li>" + "</ul></li>" * (above - depth))
-        pieces.append(f"<li>{_relative(members[session], here, links)}")
-        above = depth
-    return "".join([*pieces, "</li></ul>" * (above + 1)])
-
-
-def _relative(member: Relative, here: str, links: Mapping[str, str]) -> str:
-    name = text(names.one_line(member.title) or member.id)
-    address = links.get(member.id, "")
-    if member.id == here:
-        name = f'<span class="here">{name}</span>'
-    elif address and _is_address(address):
-        name = f'<a href="{text(address)}">{name}</a>'
-    place = export_facts.place(member)
-    return f'{name} <span class="facts">{text(place)}</span>' if place else name
-
-
-def _facts(facts: Sequence[str]) -> str:
-    known = " · ".join(text(fact) for fact in facts if fact)
-    return f'<p class="facts">{known}</p>' if known else ""
-
-
-def _folded(summary: str, body: str, facts: str = "", *, is_failed: bool = False) -> str:
-    beside = f' <span class="facts{" failed" * is_failed}">{text(facts)}</span>' if facts else ""
-    return f"<details><summary>{text(summary)}{beside}</summary><div>{body}</div></details>"
-
-
-def _message(message: Message, index: int, steps: Sequence[tool_calls.Step], meta: Mapping[str, Any]) -> str:
+def _message(message: Message, steps: Sequence[tool_calls.Step], meta: Mapping[str, Any]) -> dict[str, Any]:
     role = str(message.get("role"))
-    inside = []
-    if reasoning := content.reasoning(message):
-        inside.append(_folded("Reasoning", f'<p class="text">{text(reasoning)}</p>'))
-    said = export_facts.said(message)
-    if said.strip():
-        if role == "assistant":
-            inside.append(f'<div class="answer">{answer(said)}</div>')
-        else:
-            inside.append(f'<p class="text">{text(said)}</p>')
-    inside += _other_parts(message)
-    inside += [_step(step) for step in steps]
-    if not inside:
-        inside.append('<p class="facts">No text.</p>')
-    inside += [f'<p class="note">{text(note)}</p>' for note in export_facts.notes(message)]
-    facts = export_facts.facts(message, meta)
-    if role == "user":
-        block = f'<div class="prompt">{"".join(inside)}</div>'
-    elif role == "assistant":
-        block = "".join(inside)
-    else:  # a result without its call, a note of another tool
-        block = _folded(export_facts.who(message), "".join(inside), content.as_text(message.get("name")))
-    return f'<article class="message" id="message-{index + 1}">{block}{_facts(facts)}</article>'
+    reasoning, said, others = content.reasoning(message), export_facts.said(message), _other_parts(message)
+    return {
+        "role": role,
+        "who": export_facts.who(message),
+        "name": content.as_text(message.get("name")),
+        "reasoning": reasoning,
+        "said": said,
+        "answer": answer(said) if role == "assistant" and said.strip() else "",
+        "others": others,
+        "steps": [_step(step) for step in steps],
+        "is_empty": not (reasoning or said.strip() or others or steps),
+        "notes": export_facts.notes(message),
+        "facts": export_facts.facts(message, meta),
+    }
 
 
-def _step(step: tool_calls.Step) -> str:
-    body = [f"<pre>{text(step.call.arguments)}</pre>"] if step.call.arguments.strip() else []
-    facts = ""
+def _step(step: tool_calls.Step) -> dict[str, Any]:
+    called = {"label": tool_calls.label(step.call, 110), "arguments": step.call.arguments, "is_failed": step.is_error}
     if step.result is None:
-        body.append('<p class="note">No result was recorded.</p>')
-        facts = "no result"
-    else:
-        said = export_facts.said(step.result)
-        body.append(f"<pre>{text(said)}</pre>" if said.strip() else "")
-        body += _other_parts(step.result)
-        body += [f'<p class="note">{text(note)}</p>' for note in export_facts.notes(step.result)]
-        if not said.strip() and not content.parts(step.result):
-            body.append('<p class="facts">Empty result.</p>')
-        shown = ("failed" if step.is_error else "", export_facts.took(step.result))
-        facts = " · ".join(fact for fact in shown if fact)
-    return _folded(tool_calls.label(step.call, 110), "".join(body), facts, is_failed=step.is_error)
+        return called | {"has_result": False, "beside": "no result"}
+    said = export_facts.said(step.result)
+    beside = ("failed" if step.is_error else "", export_facts.took(step.result))
+    return called | {
+        "has_result": True,
+        "beside": " · ".join(fact for fact in beside if fact),
+        "said": said,
+        "others": _other_parts(step.result),
+        "notes": export_facts.notes(step.result),
+        "is_empty": not said.strip() and not content.parts(step.result),
+    }
 
 
-def _other_parts(message: Message) -> Iterator[str]:
+def _other_parts(message: Message) -> list[dict[str, Any]]:
+    """What a message holds beside text: pictures that are inside it, and names and addresses of all else."""
+    others: list[dict[str, Any]] = []
     for part in content.parts(message):
         if part.kind == "text":
             continue
-        if part.kind == "image" and markdown.picture(part.url) is not None:
-            yield f'<img src="{text(part.url)}" alt="{text(part.label)}">'
-        else:
-            address = f" <code>{text(part.url[:500])}</code>" if part.url and not part.url.startswith("data:") else ""
-            yield f'<p class="facts">[{text(part.label)}]{address}</p>'
+        is_picture = part.kind == "image" and markdown.picture(part.url) is not None
+        shown = part.url if is_picture else "" if part.url.startswith("data:") else part.url[:500]
+        others.append({"is_picture": is_picture, "url": shown, "label": part.label})
+    return others
 
 
 def _is_address(url: str) -> bool:

@@ -1,12 +1,15 @@
-"""HTML documents from the files in ``templates/``: what a template is given is escaped, but for what it calls ``safe``.
+"""HTML documents from the files in ``templates/``: what a template is given is escaped, but for what it calls ``safe``,
+and shows what steers or hides (``text.visible``).
 
-Does not make a text harmless in other ways: control characters are ``text.visible``'s.
+Does not know what a session is.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from sessions_lib.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,6 +29,7 @@ def _environment() -> Environment:
         loader=PackageLoader("sessions_lib.export"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         trim_blocks=True,
         keep_trailing_newline=True,
     )

@@ -160,8 +160,8 @@ def test_a_result_stands_with_its_call_and_an_orphan_by_itself() -> None:
     html = export.export(said, {}, "html")
 
     assert (
-        '<details><summary>buy(item=&quot;rope&quot;) <span class="facts failed">failed · 3 ms</span></summary><div>'
-        "<pre>{&quot;item&quot;:&quot;rope&quot;}</pre><pre>bought</pre>"
+        '<details><summary>buy(item=&#34;rope&#34;) <span class="facts failed">failed · 3 ms</span></summary><div>'
+        "<pre>{&#34;item&#34;:&#34;rope&#34;}</pre><pre>bought</pre>"
         '<p class="note">The tool reported an error.</p></div></details>'
     ) in html
     assert '<summary>Tool result <span class="facts">lost</span></summary><div><p class="text">orphan</p>' in html
