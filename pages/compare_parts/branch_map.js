@@ -105,11 +105,11 @@ function draw(root, state) {
     const unknown = dot.size === null;
     const mark = el("circle", { class: "dot" + (unknown ? " unknown" : ""), cx: x(dot.x), cy: y(dot.lane), r, fill: colour(lane), "pointer-events": "none" });
     if (unknown) mark.style.stroke = colour(lane);
-    if (dot.failed) mark.classList.add("failed");
     const open = () => { state.at = index; roving(state); card(root, state, lane, dot, x(dot.x), y(dot.lane)); };
     hit.addEventListener("click", open);
     hit.addEventListener("keydown", (event) => keyed(event, state, index, open));
     groups[dot.lane].append(hit, mark);
+    if (dot.failed) groups[dot.lane].append(el("text", { class: "failed", x: x(dot.x), y: y(dot.lane) - r - 1 }, "✕"));
     return hit;
   });
   const first = data.dots.findIndex((dot) => data.lanes[dot.lane].place !== null);

@@ -221,7 +221,9 @@ def serve(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., App]]:
             app.stop()
 
 
-def is_red(locator: Locator) -> bool:
+def is_red(locator: Locator, style: str = "color") -> bool:
     """True if the text or the sign is drawn in red, whatever the theme."""
-    red, green, blue = map(float, re.findall(r"[\d.]+", locator.evaluate("e => getComputedStyle(e).color"))[:3])
+    red, green, blue = map(
+        float, re.findall(r"[\d.]+", locator.evaluate("(e, style) => getComputedStyle(e)[style]", style))[:3]
+    )
     return red > 1.3 * green and red > 1.3 * blue

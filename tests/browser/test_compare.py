@@ -627,6 +627,9 @@ def test_the_map_of_a_large_family_folds_the_others_and_costs_what_a_small_one_c
         root.extend([user("Begin."), answer("Begun.")])
         for number in range(forks):
             root.fork(f"{root.id}-{number}", title=f"Way {number}").extend([user(f"{number}?"), answer(f"{number}.")])
+    SessionManager(app.folder).open("large-3").append(
+        {"role": "tool", "tool_call_id": "c", "content": "no", "is_error": True}
+    )
     SessionManager(app.folder).open("large-3").update_meta({"verdict": {"verdict": "won", "against": ["large"]}})
 
     page = compared(app, "/compare?a=large&b=large-3")
@@ -634,6 +637,8 @@ def test_the_map_of_a_large_family_folds_the_others_and_costs_what_a_small_one_c
     lanes = page.locator(f"{MAP} .lane")
     expect(lanes).to_have_count(6)
     expect(lanes.filter(has_text="Way 3").locator(".sum")).to_contain_text("won · own: 1 turn")
+    expect(lanes.locator("text.failed")).to_have_count(1)
+    assert is_red(lanes.locator("text.failed"), "fill")
     page.locator(f"{MAP} .others", has_text="54 others").click()
     expect(lanes).to_have_count(60)
     assert "lanes=all" in page.url
