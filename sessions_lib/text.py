@@ -21,7 +21,10 @@ _MS = 1
 _NAME = 50  # characters of a name before its mark, so that lists still show the mark
 _STEPS_MS = (1000, 100, 10)  # what a time span may be rounded to, the coarsest first
 _MARK = re.compile(
-    r" · (?:(?:after|inside) turn \d+|from the start|from message \d+|merged(?: with .+)?)(?: \(\d+\))?\Z", re.DOTALL
+    r" · (?:(?:after|inside) turn \d+|from the start"
+    r"|from message \d+|rerun of turn \d+(?: · [^·]+)?|merged(?: with .+)?)"
+    r"(?: \(\d+\))?\Z",
+    re.DOTALL,
 )
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sessions_lib import messages, names, text
-from sessions_lib.agent import approval, budget, cancellation, demo_world, providers, tools
+from sessions_lib.agent import approval, budget, cancellation, demo_world, fork_names, providers, tools
 from sessions_lib.agent.answerer import Answerer
 from sessions_lib.agent.approval import Approve, Decision
 from sessions_lib.agent.cancellation import Stop, Stopped
@@ -193,6 +193,7 @@ class Agent:
                 raise SessionError(
                     f"Session {self.session.id!r} has no prompt waiting for an answer. Send a new prompt."
                 )
+            fork_names.name(self.session, prompt, str(self._who.settings(self.session).get("model") or ""))
             self.session.extend([*missing, *([{"role": "user", "content": prompt}] if prompt is not None else [])])
             if waiting and prompt is not None:
                 approval.wait(self.session, ())
