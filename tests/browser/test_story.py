@@ -60,7 +60,9 @@ def test_from_an_empty_folder_to_a_comparison_and_its_numbers(serve):
     page.get_by_role("link", name="Compare", exact=True).last.click()
     page.wait_for_url("**/compare?**")
     app.settle(page)
-    expect(page.get_by_text("Suppose the key doesn't fit. Is there another way in?", exact=True)).to_be_visible()
+    asked = "Suppose the key doesn't fit. Is there another way in?"
+    expect(page.locator(".st-key-compare_grid .cell.prompt", has_text=asked)).to_be_visible()
+    expect(page.locator(".st-key-compare_grid .head", has_text="Suppose the key")).to_be_visible()  # the fork's name
 
     # Found by what was said in it.
     page.get_by_role("link", name="Sessions", exact=True).first.click()
