@@ -14,7 +14,8 @@ from pages.shared.frame import frame, page
 from pages.shared.safe_markdown import safe_label
 from sessions_lib.compare.branch_map import FEW_LANES, MOST_LANES
 from sessions_lib.export import presentation
-from sessions_lib.export.comparison_html import Look, row_of
+from sessions_lib.export.comparison_html import row_of
+from sessions_lib.export.comparison_text import Look
 from sessions_lib.store import family
 
 VIEWS = {"aligned": "Aligned", "differences": "Differences", "changes": "Only changes"}

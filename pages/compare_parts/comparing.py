@@ -26,7 +26,7 @@ from sessions_lib.compare import branch_map
 from sessions_lib.errors import SessionError
 from sessions_lib.export import branch_map as branch_map_export
 from sessions_lib.export import comparison as compare_export
-from sessions_lib.export.comparison_html import View
+from sessions_lib.export.comparison_text import View
 from sessions_lib.export.redact import Redaction
 from sessions_lib.messages.content import Message
 from sessions_lib.store.family import relatives

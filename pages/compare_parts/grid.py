@@ -13,7 +13,7 @@ import streamlit as st
 
 from sessions_lib.compare import Comparison
 from sessions_lib.export import comparison_html
-from sessions_lib.export.comparison_html import Look
+from sessions_lib.export.comparison_text import Look
 
 _HERE = Path(__file__).parent
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sessions_lib import names
-from sessions_lib.compare import LETTERS, Comparison, Row, wording
+from sessions_lib.compare import LETTERS, Comparison, Row, summary, wording
 from sessions_lib.compare.cells import Cell
 from sessions_lib.compare.word_diff_marks import Segment
 from sessions_lib.export import comparison_html
@@ -60,7 +60,7 @@ def _terminal(comparison: Comparison, width: int, colour: bool) -> Iterator[str]
         named = names.one_line(branch.title, max(20, width - len(branch.id) - 6))
         yield f"{_letter(at, colour)}  {branch.id} · {named}"
     yield ""
-    for note in (*comparison.notes, *wording.differs(comparison), visible(wording.verdict(comparison))):
+    for note in (*comparison.notes, *summary.differs(comparison), visible(summary.verdict(comparison))):
         yield from textwrap.wrap(note, width)
     yield from _terminal_settings(comparison, width, colour)
     yield ""
@@ -70,7 +70,7 @@ def _terminal(comparison: Comparison, width: int, colour: bool) -> Iterator[str]
     if comparison.shared.effects:
         yield "Before the fork, once for all:"
         yield from (f"  {comparison_html.effect_text(step)}" for step in comparison.shared.effects)
-    yield f"{wording.parted(comparison)} · {wording.differences(comparison)}"
+    yield f"{wording.parted(comparison)} · {summary.differences(comparison)}"
     for row in comparison.rows:
         yield ""
         yield from _terminal_row(comparison, row, width, colour)
@@ -162,10 +162,10 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             {"letter": letter, "id": branch.id, "title": branch.title, "messages": len(branch.messages)}
             for letter, branch in zip(LETTERS, comparison.branches, strict=False)
         ],
-        "differs": wording.differs(comparison),
+        "differs": summary.differs(comparison),
         "settings": {setting.name: list(setting.values) for setting in comparison.settings},
         "differences": comparison.differences,
-        "verdict": wording.verdict(comparison) or None,
+        "verdict": summary.verdict(comparison) or None,
         "notes": list(comparison.notes),
         "shared": {
             "messages": comparison.shared.messages,
@@ -238,9 +238,9 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
     yield ""
     for note in comparison.notes:
         yield f"{export_markdown.inline(note)}\n"
-    for sentence in wording.differs(comparison):
+    for sentence in summary.differs(comparison):
         yield f"**{export_markdown.inline(sentence)}**\n"
-    if verdict := wording.verdict(comparison):
+    if verdict := summary.verdict(comparison):
         yield f"{export_markdown.inline(verdict)}\n"
     letters = LETTERS[: len(comparison.branches)]
     if comparison.settings:
@@ -261,7 +261,7 @@ def _markdown(comparison: Comparison) -> Iterator[str]:
             f"- {export_markdown.code(comparison_html.effect_text(step))}" for step in comparison.shared.effects
         )
         yield ""
-    yield f"**{wording.parted(comparison)}** · {wording.differences(comparison)}\n"
+    yield f"**{wording.parted(comparison)}** · {summary.differences(comparison)}\n"
     for row in comparison.rows:
         yield from _markdown_row(row)
 

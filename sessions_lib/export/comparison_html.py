@@ -12,32 +12,28 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from markupsafe import Markup
 
 from sessions_lib import names, text
-from sessions_lib.compare import LETTERS, Comparison, Row, metrics, wording
+from sessions_lib.compare import LETTERS, Comparison, Row, metrics, summary, wording
 from sessions_lib.compare.cells import Cell, Line, Tool, shown_text
 from sessions_lib.compare.settings import SYSTEM
-from sessions_lib.compare.word_diff_marks import Marked
 from sessions_lib.compare.wording import FigureRow
-from sessions_lib.export import html
+from sessions_lib.export import comparison_text, html
+from sessions_lib.export.comparison_text import IN_A_FILE, MOST_CHARACTERS, Look
 from sessions_lib.export.templates import render
 from sessions_lib.messages import places, tool_calls
 from sessions_lib.messages.content import Message
 from sessions_lib.text import visible
 
-View = Literal["aligned", "differences", "changes"]
-
-MOST_CHARACTERS = 12_000  # of one text on the page
 MOST_SHARED = 40  # messages of the shared start that the page shows when it is opened
 LONG = 1_500  # characters from which the page folds a text
 EDITED = "changed by a person"
 MOST_EFFECTS = 12
 CONTENTS_FROM = 6  # turns; a shorter file needs no list of contents
 _FOLD = {"aligned": 0, "differences": 3, "changes": 1}  # this many same turns in a row become one line
-_KEEP = 60  # characters of common text beside a change, where the rest is left out
 _MISSING = {
     "tool": "no such call",
     "said": "nothing on the way",
@@ -49,24 +45,6 @@ _MISSING = {
 }
 _NAMED = ("said", "system", "note", "stray")  # kinds of lines that are named; the others are seen
 _ENDINGS = {"done": "Result", "failed": "Result, failed", "no result": "No result was recorded"}
-
-
-class Look(NamedTuple):
-    """How a comparison is shown: which ``view``, texts as typed or ``drawn``, the first ``rows`` of it (all: ``None``).
-
-    ``on_page``: with what a person can do, long texts cut. ``opened``: the shared start is. ``here`` is the row that
-    is looked at.
-    """
-
-    view: View = "differences"
-    drawn: bool = False
-    rows: int | None = None
-    on_page: bool = False
-    opened: bool = True
-    here: int | None = None
-
-
-IN_A_FILE = Look()
 
 
 def document(comparison: Comparison, picture: str = "", redacted: str = "", *, drawn: bool = True) -> str:
@@ -81,7 +59,7 @@ def document(comparison: Comparison, picture: str = "", redacted: str = "", *, d
         head=Markup(head(comparison)),
         body=Markup(body_of(comparison, look)),
         branches=_branches(comparison),
-        verdict=visible(wording.verdict(comparison)),
+        verdict=visible(summary.verdict(comparison)),
         contents=_contents(comparison),
         picture=Markup(picture),
         redacted=redacted,
@@ -107,12 +85,13 @@ def head(comparison: Comparison) -> str:
             "name": setting.name,
             "is_long": setting.name == SYSTEM,
             "values": [
-                _text(value, words, IN_A_FILE) for value, words in zip(setting.values, setting.words, strict=True)
+                comparison_text.pieces(value, words, IN_A_FILE)
+                for value, words in zip(setting.values, setting.words, strict=True)
             ],
         }
         for setting in comparison.settings
     ]
-    sentences = [visible(sentence) for sentence in wording.differs(comparison)]
+    sentences = [visible(sentence) for sentence in summary.differs(comparison)]
     return render("comparison_head.html", sentences=sentences, settings=settings, branches=_branches(comparison))
 
 
@@ -126,7 +105,7 @@ def body_of(comparison: Comparison, look: Look) -> str:
         shared=_shared(comparison, look),
         effects=_effects(comparison, look),
         parted=wording.parted(comparison),
-        differences=wording.differences(comparison),
+        differences=summary.differences(comparison),
         groups=list(_groups(comparison.rows[: look.rows], made["rows"], look)),
         more=len(comparison.rows) - len(made["rows"]),
     )
@@ -218,7 +197,7 @@ def _shared_message(message: Message, turn: int, look: Look) -> dict[str, Any]:
     return {
         "role": f"turn {turn} · {visible(str(message.get('role')))}",
         "is_drawn": drawn,
-        "text": _drawn(said, look) if drawn else _text(said, None, look),
+        "text": comparison_text.drawn(said, look) if drawn else comparison_text.pieces(said, None, look),
         "calls": [visible(tool_calls.label(call)) for call in tool_calls.calls_of(message)],
     }
 
@@ -303,12 +282,16 @@ def _cell(line: Line, cell: Cell, look: Look, *, is_alone: bool) -> dict[str, An
         "state": "" if look.view == "aligned" else state,
         "said": " · ".join(filter(None, [kind, *_about(cell)])),
         "is_edited": cell.is_edited,
-        "reasoning": _text(cell.reasoning, None, look) if cell.reasoning else None,
+        "reasoning": comparison_text.pieces(cell.reasoning, None, look) if cell.reasoning else None,
         "tool": _tool(cell.tool, look) if cell.tool else None,
         "is_drawn": is_drawn,
         "is_quiet": is_quiet,
-        "text": _drawn(cell.text, look) if is_drawn else _text(cell.text, cell.words, look),
-        "words": _text(cell.text, cell.words, look) if is_drawn and _is_marked(cell.words, look) else None,
+        "text": comparison_text.drawn(cell.text, look)
+        if is_drawn
+        else comparison_text.pieces(cell.text, cell.words, look),
+        "words": comparison_text.pieces(cell.text, cell.words, look)
+        if is_drawn and comparison_text.is_marked(cell.words, look)
+        else None,
         "is_empty": not cell.text,
         "is_long": look.on_page and len(cell.text) > LONG,
         "cut": f"{len(cell.text):,}" if look.on_page and len(cell.text) > MOST_CHARACTERS else "",
@@ -325,52 +308,7 @@ def _tool(tool: Tool, look: Look) -> dict[str, Any]:
     return {
         "label": visible(tool.label),
         "status": tool.status,
-        "arguments": _text(tool.arguments or "none", tool.argument_words, whole),
+        "arguments": comparison_text.pieces(tool.arguments or "none", tool.argument_words, whole),
         "ending": ending,
-        "result": _text(tool.result, tool.result_words, whole) if tool.result else None,
+        "result": comparison_text.pieces(tool.result, tool.result_words, whole) if tool.result else None,
     }
-
-
-# --- texts -----------------------------------------------------------------------------------------------------------
-
-
-def _drawn(said: str, look: Look) -> list[tuple[Any, str]]:
-    return [(Markup(html.answer(_cut(said, look))), "")]
-
-
-def _text(said: str, words: Marked | None, look: Look) -> list[tuple[Any, str]]:
-    """A text in pieces with what each is: ``""``, ``mark`` for changed, ``left-out`` for what we say of the rest."""
-    if words is None or not _is_marked(words, look):
-        return [(visible(_cut(said, look)), "")]
-    pieces: list[tuple[Any, str]] = []
-    spent, most = 0, MOST_CHARACTERS if look.on_page else len(said)
-    stretches = words.segments
-    for number, segment in enumerate(stretches):
-        shown = segment.text[: most - spent]
-        spent += len(segment.text)
-        if look.view == "changes" and not segment.changed:
-            pieces += _without_middle(shown, is_first=number == 0, is_last=number == len(stretches) - 1)
-        elif shown:
-            pieces.append((visible(shown), "mark" if segment.changed else ""))
-        if spent > most:
-            pieces.append(("…", "left-out"))
-            break
-    return pieces
-
-
-def _is_marked(words: Marked | None, look: Look) -> bool:
-    return words is not None and look.view != "aligned" and words.is_changed
-
-
-def _without_middle(said: str, *, is_first: bool, is_last: bool) -> list[tuple[Any, str]]:
-    """Common text shortened to what stands beside a change."""
-    if len(said) <= _KEEP * 3:
-        return [(visible(said), "")]
-    before = "" if is_first else said[:_KEEP].rsplit(" ", 1)[0]
-    behind = "" if is_last else said[-_KEEP:].split(" ", 1)[-1]
-    left_out = len(said[len(before) : len(said) - len(behind)].split())
-    return [(visible(before), ""), (f" … {left_out} words the same … ", "left-out"), (visible(behind), "")]
-
-
-def _cut(said: str, look: Look) -> str:
-    return said if not look.on_page or len(said) <= MOST_CHARACTERS else said[:MOST_CHARACTERS] + "…"

@@ -15,12 +15,12 @@ from typing import Any
 from markupsafe import Markup
 
 from sessions_lib import names
-from sessions_lib.compare import Comparison, wording
+from sessions_lib.compare import Comparison, summary, wording
 from sessions_lib.compare.wording import FigureRow
 from sessions_lib.export import comparison_html, html
 from sessions_lib.export import facts as export_facts
 from sessions_lib.export import trial as trial_export
-from sessions_lib.export.comparison_html import Look
+from sessions_lib.export.comparison_text import Look
 from sessions_lib.export.templates import render
 from sessions_lib.messages import tool_calls
 from sessions_lib.messages.content import Message
@@ -44,7 +44,7 @@ def of_comparison(comparison: Comparison, picture: str = "") -> str:
         "presentation_comparison.html",
         **comparison_html.parts(comparison, Look(drawn=True), most_different(comparison)),
         head=Markup(comparison_html.head(comparison)),
-        verdict=visible(wording.verdict(comparison)),
+        verdict=visible(summary.verdict(comparison)),
         picture=Markup(picture),
     )
 

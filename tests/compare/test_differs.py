@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sessions_lib import compare
-from sessions_lib.compare import Branch, Comparison, wording
+from sessions_lib.compare import Branch, Comparison, summary
 from sessions_lib.export import comparison as compare_export
 from tests.compare.test_compare import START, answer, user
 from tests.record import call, result
@@ -36,10 +36,10 @@ def test_the_sentence_says_calls_tokens_failures_and_words() -> None:
         answer("Go west.", usage=used(100, 9)),
     ]
 
-    assert wording.differs(compared(a, b)) == [
+    assert summary.differs(compared(a, b)) == [
         "B made 2 more tool calls and took 720 more tokens in; one call failed; its answer is 7 words shorter."
     ]
-    assert wording.differs(compared(b, a)) == [
+    assert summary.differs(compared(b, a)) == [
         "B made 2 fewer tool calls and took 720 fewer tokens in; none of its calls failed, 1 of A’s did; "
         "its answer is 7 words longer."
     ]
@@ -48,7 +48,7 @@ def test_the_sentence_says_calls_tokens_failures_and_words() -> None:
 def test_each_other_branch_has_its_sentence_and_equal_ones_say_so() -> None:
     a, b = [ASKED, answer("West.", usage=used(1, 1))], [ASKED, answer("East.", usage=used(1, 1))]
 
-    assert wording.differs(compared(a, b, [*a, user("And then?"), answer("Home.", usage=used(9, 1))])) == [
+    assert summary.differs(compared(a, b, [*a, user("And then?"), answer("Home.", usage=used(9, 1))])) == [
         "B took as much as A, as far as is known.",
         "C has 1 more turn and took 9 more tokens in; its answers are 1 word longer.",
     ]
@@ -58,11 +58,11 @@ def test_what_only_some_answers_reported_is_about() -> None:
     a = [ASKED, answer("West.", usage=used(10, 1)), user("And?"), answer("Home.", usage=used(10, 1))]
     b = [ASKED, answer("East.", usage=used(50, 1)), user("And?"), answer("Home.")]
 
-    assert wording.differs(compared(a, b)) == ["B took about 30 more tokens in."]
+    assert summary.differs(compared(a, b)) == ["B took about 30 more tokens in."]
 
 
 def test_a_branch_without_messages_of_its_own_differs_in_nothing() -> None:
-    assert wording.differs(compared([ASKED, answer("West.")], [])) == []
+    assert summary.differs(compared([ASKED, answer("West.")], [])) == []
 
 
 def test_settings_that_differ_are_what_was_said_before_what_the_session_names() -> None:
@@ -115,4 +115,4 @@ def test_the_same_verdict_is_told_once_with_who_and_when() -> None:
         [ASKED, answer("West.")], [ASKED, answer("East.")], metas=({"verdict": "lost"}, {"verdict": given})
     )
 
-    assert wording.verdict(found) == "B won over A (Ada, 2026-12-01)"
+    assert summary.verdict(found) == "B won over A (Ada, 2026-12-01)"

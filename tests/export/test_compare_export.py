@@ -11,7 +11,7 @@ from sessions_lib import compare
 from sessions_lib.compare import Branch, branch_map
 from sessions_lib.export import branch_map as map_picture
 from sessions_lib.export import comparison as compare_export
-from sessions_lib.export import comparison_html
+from sessions_lib.export import comparison_html, comparison_text
 from tests.compare.test_compare import START, answer, user
 from tests.record import call, result
 
@@ -210,7 +210,7 @@ def test_the_page_cuts_long_texts_and_a_file_does_not():
     a, b = ([*START, user("Which?", "q"), answer(f"{way} {'word ' * 4000}end")] for way in ("west", "east"))
     found = compare.compare([Branch("a", "A", a), Branch("b", "B", b)])
 
-    page = comparison_html.body_of(found, comparison_html.Look(on_page=True))
+    page = comparison_html.body_of(found, comparison_text.Look(on_page=True))
     assert "end</div>" not in page
     assert page.count("characters: read all in chat") == 2
     assert compare_export.html(found, drawn=False).count("end</div>") == 2
