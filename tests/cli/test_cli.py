@@ -168,7 +168,7 @@ def test_show_names_messages_calls_results_and_where_the_fork_was(terminal: Term
     assert "turn 1 · message 1 · User\nList the lighthouses on the north shore." in shown
     assert '-> tide(port="Ember")' in shown
     assert "--- Forked from a inside turn 1 ---" in shown
-    assert shown.index("2.1 m") < shown.index("--- Forked") < shown.index("hello")
+    assert shown.index("2.1 m") < shown.index("--- Forked") < shown.rindex("hello")
     assert "lighthouses" not in terminal.ok("show", "b", "--last", "1").split("\n\n", 1)[1]
 
 
