@@ -126,10 +126,10 @@ def follow(paths: list[Path], format: str | None, *, json: bool, yes: bool, fold
     watcher = Watcher(manager, paths or None, format=format)
     told: set[str] = set()
     sessions = messages = 0
-    printing.talk(
-        printing.line(f"Following {', '.join(map(str, places))} into {manager.store.where}. Ctrl-C ends it.", 500)
-    )
     with _ended_by_control_c(watcher.stop):
+        printing.talk(
+            printing.line(f"Following {', '.join(map(str, places))} into {manager.store.where}. Ctrl-C ends it.", 500)
+        )
         for made in watcher.rounds():
             sessions, messages = sessions + made.added_sessions, messages + made.added_messages
             _print_round(made, told, json)

@@ -283,6 +283,8 @@ def test_two_watches_killed_and_started_again_store_everything_once(terminal: Te
     wanted = {name: [f"{name}{number}" for number in range(25)] for name in names}
     eventually(lambda: said(terminal.folder) == wanted)
     for one in running:
+        assert one.stderr is not None
+        assert one.stderr.readline().startswith("Following")  # from then on an interrupt ends it well
         one.send_signal(signal.SIGINT)
     assert [one.wait(PATIENCE_S) for one in running] == [0, 0]
     assert said(terminal.folder) == wanted
