@@ -39,7 +39,11 @@ def draw(session_id: str, index: int, said: Sequence[Message]) -> None:
         "The fork ends with it, marked as changed by a person; this session stays as it is. "
         + ("The model goes on from there." if is_result else "Go on with your next prompt.")
     )
-    if st.button("Make the fork", type="primary", key=f"{key}-go", disabled=typed == was):
+    # Never disabled: what was typed last comes with the click.
+    if st.button("Make the fork", type="primary", key=f"{key}-go"):
+        if typed == was:
+            st.warning("It says the same as before. Change the text first.", icon=":material/edit:")
+            return
         cell_menu.close_dialog()
         _make(session_id, chosen, typed)
         st.rerun()

@@ -449,7 +449,6 @@ def test_an_answer_is_changed_as_it_was_typed_last_in_a_fork(app, make, manager)
 
     in_chat_menu(app, page, 1, "change")
     dialog(page).get_by_label("What it says instead").fill("The hills.")
-    app.settle(page)
     press(page, "Make the fork")
 
     expect_closed(page, "Changed by a person")
