@@ -75,7 +75,7 @@ def style_sheet() -> str:
 
 @cache
 def _file_style() -> str:
-    return Path(__file__).with_name("comparison_file.css").read_text(encoding="utf-8") + style_sheet()
+    return style_sheet() + Path(__file__).with_name("comparison_file.css").read_text(encoding="utf-8")
 
 
 def head(comparison: Comparison) -> str:

@@ -214,3 +214,11 @@ def test_the_page_cuts_long_texts_and_a_file_does_not():
     assert "end</div>" not in page
     assert page.count("characters: read all in chat") == 2
     assert compare_export.html(found, drawn=False).count("end</div>") == 2
+
+
+def test_the_rules_of_a_file_stand_behind_those_it_shares_with_the_page(comparison):
+    style = compare_export.html(comparison).split("<style>")[1].split("</style>")[0]
+
+    shared, own = style.index(".top {\n  position: sticky"), style.index(".top { position: static; }")
+    assert shared < own  # in print and on a phone
+    assert style.index(".heads { display: grid") < style.index(".heads { grid-template-columns: 1fr")
